@@ -27,11 +27,11 @@ from typing import Any
 import psycopg
 
 from moechat.ai.embedding import HashEmbedder
-from moechat.bench.turns import rss_mb
+from moechat.bench.turn_cost import rss_mb
 from moechat.clock import SetClock
 from moechat.model import Exchange
-from moechat.store.postgres import schema
-from moechat.store.postgres.database import OwnerName, Postgres
+from moechat.store.postgres import tables
+from moechat.store.postgres.connections import OwnerName, Postgres
 from moechat.store.postgres.store import PostgresStore
 from tests.houses import CHARACTER, START, ZONE, Home, moment, say
 from tests.pg_server import served
@@ -61,7 +61,7 @@ def main() -> None:
     with served(Path(tempfile.mkdtemp(prefix="moechat-pg-"))) as (address, server):
         database, there = Postgres(address), 0
         if "hnsw" in args.nearest:
-            schema.apply(server.get_uri(), args.dimensions)
+            tables.apply(server.get_uri(), args.dimensions)
         filled(database, PATTERN, EACH)
         for count in args.owners:
             multiplied(server.get_uri(), [f"o{number}" for number in range(there, count)])
@@ -102,7 +102,7 @@ def multiplied(address: str, users: list[str]) -> None:
     ids = [OwnerName(CHARACTER, user).id for user in users]
     columns_of = "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND table_schema = 'public'"
     with psycopg.connect(address, autocommit=True) as connection:
-        for table in schema.TABLES:
+        for table in tables.TABLES:
             names = [name for (name,) in connection.execute(columns_of, (table,)).fetchall()]
             values = [{"owner_id": "other.id", "user": "other.name"}.get(name, f'pattern."{name}"') for name in names]
             quoted = ", ".join(f'"{name}"' for name in names)
@@ -182,7 +182,7 @@ def bytes_there(address: str) -> int:
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("ANALYZE")
         sizes = "SELECT sum(pg_total_relation_size(name::regclass)) FROM unnest(%s::text[]) name"
-        (total,) = connection.execute(sizes, (list(schema.TABLES),)).fetchone() or (0,)
+        (total,) = connection.execute(sizes, (list(tables.TABLES),)).fetchone() or (0,)
     return int(total)
 
 

@@ -42,7 +42,7 @@ import yaml
 
 from benchmarks.year_talk import Asked, Said, Talk
 from moechat.agent import Agent
-from moechat.bench.turns import ApartEmbedder, rss_mb
+from moechat.bench.turn_cost import ApartEmbedder, rss_mb
 from moechat.clock import SetClock
 from moechat.curation import forgetting
 from moechat.house import House

@@ -111,7 +111,7 @@ def served(folder: Path) -> Iterator[tuple[str, Any]]:
     psycopg = pytest.importorskip("psycopg")
     from filelock import FileLock
 
-    from moechat.store.postgres import schema
+    from moechat.store.postgres import tables
 
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -124,7 +124,7 @@ def served(folder: Path) -> Iterator[tuple[str, Any]]:
                 for line in QUICK.splitlines():
                     connection.execute(f"ALTER SYSTEM SET {line}")
                 connection.execute("SELECT pg_reload_conf()")
-                schema.apply(address)
+                tables.apply(address)
                 connection.execute(f"CREATE ROLE {ROLE} LOGIN")
                 connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {ROLE}")
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from moechat.clock import SetClock
-from moechat.store.postgres.database import OwnerName, Postgres
+from moechat.store.postgres.connections import OwnerName, Postgres
 from moechat.store.postgres.store import PostgresStore
 from tests.houses import ZONE
 from tests.twins import STEPS, Twins

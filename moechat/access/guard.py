@@ -26,8 +26,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from moechat.access import login
 from moechat.access.attempts import Attempts
 from moechat.access.keys import EVERYTHING, PASS, Key, Keyring, Pass, pass_of
+from moechat.access.login_words import language_of, word
 from moechat.access.register import OWNER, Register
-from moechat.access.words import language_of, word
 from moechat.errors import DataError
 
 MAX_BODY = 256 * 1024

@@ -26,7 +26,7 @@ from moechat import when
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.bench import corpus
-from moechat.bench.turns import ApartEmbedder, QuickModel, quantiles, rss_mb, taken, tick_ms
+from moechat.bench.turn_cost import ApartEmbedder, QuickModel, quantiles, rss_mb, taken, tick_ms
 from moechat.clock import SetClock
 from moechat.house import House
 

@@ -92,7 +92,7 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 def _serving(commands: Any) -> None:
-    web = _command(commands, "web", "serving.web", "the chat in the browser", json_output=False)
+    web = _command(commands, "web", "serve_commands.web", "the chat in the browser", json_output=False)
     web.add_argument("--host", help="address to listen on (default: web.host of the configuration, this machine alone)")
     web.add_argument("--port", type=_port, help="port (default: web.port of the configuration)")
     web.add_argument(
@@ -101,17 +101,17 @@ def _serving(commands: Any) -> None:
     web.add_argument("--no-browser", action="store_true", help="open no browser (without a screen none is opened)")
     web.add_argument("--demo", action="store_true", help="a throw-away folder with a month of sample memory")
 
-    serve = _command(commands, "serve", "serving.serve", "memory over HTTP, and the page", json_output=False)
+    serve = _command(commands, "serve", "serve_commands.serve", "memory over HTTP, and the page", json_output=False)
     serve.add_argument("--host", help="address to listen on (default: serve.host of the configuration)")
     serve.add_argument("--port", type=_port, help="port (default: serve.port of the configuration)")
 
     purpose = "memory for assistants and editors that speak MCP, over stdio (extra `mcp`)"
-    mcp = _command(commands, "mcp", "serving.mcp", purpose, json_output=False)
+    mcp = _command(commands, "mcp", "serve_commands.mcp", purpose, json_output=False)
     mcp.add_argument("-c", "--character", help="whose memory (default: the configured character)")
     mcp.add_argument("--user", help="which user (default: the owner of the character's folder)")
 
     actions = _group(commands, "keys", "the keys of programs that ask over HTTP", "action")
-    add = _command(actions, "add", "keys.add", "make a key; it is shown once")
+    add = _command(actions, "add", "key_commands.add", "make a key; it is shown once")
     add.add_argument("name", metavar="NAME", help="who gets it")
     whom = "a user whose memory it reaches, more than once for several (default: all)"
     add.add_argument("--user", dest="key_user", action="append", default=[], metavar="USER", help=whom)
@@ -122,8 +122,8 @@ def _serving(commands: Any) -> None:
     )
     add.add_argument("--rate", type=_count, default=120, metavar="N", help="so many requests a minute (default: 120)")
     add.add_argument("--new", type=_count, default=50, metavar="N", help="it may begin so many memories (default: 50)")
-    _command(actions, "list", "keys.listing", "the keys, and what each reaches")
-    end = _command(actions, "revoke", "keys.revoke", "take keys back, at once", json_output=False)
+    _command(actions, "list", "key_commands.listing", "the keys, and what each reaches")
+    end = _command(actions, "revoke", "key_commands.revoke", "take keys back, at once", json_output=False)
     end.add_argument("ids", nargs="+", metavar="ID", help="ids or names, as `keys list` shows them")
 
     actions = _group(commands, "access", "who may come in to the page from elsewhere", "action")
@@ -186,7 +186,7 @@ def _memories(commands: Any, is_drawn: bool) -> None:
     if is_drawn:
         from moechat.verbs import owner
 
-        _verbs(actions, owner.VERBS, "memories.run", owner=True)
+        _verbs(actions, owner.VERBS, "memory_commands.run", owner=True)
 
 
 def _official(commands: Any, is_drawn: bool) -> None:
@@ -195,7 +195,7 @@ def _official(commands: Any, is_drawn: bool) -> None:
     if is_drawn:
         from moechat.verbs import author
 
-        _verbs(actions, author.VERBS, "memories.official", owner=False)
+        _verbs(actions, author.VERBS, "memory_commands.official", owner=False)
 
 
 def _verbs(actions: Any, verbs: Mapping[str, Verb], run: str, *, owner: bool) -> None:
@@ -236,26 +236,26 @@ def _import(commands: Any) -> None:
         "whatever a file is: a card, a lorebook, talk, memories, an archive, a folder; `import FILE` does it as well"
     )
     name = "the name of the talk that it becomes (default: the file's, without its ending)"
-    brought = _command(kinds, "file", "importing.file", purpose, owner=True, talk=name)
+    brought = _command(kinds, "file", "import_command.file", purpose, owner=True, talk=name)
     brought.add_argument(
         "file", type=Path, metavar="FILE", help="a file, or a folder (a character, SillyTavern's data)"
     )
     brought.add_argument("--dry-run", action="store_true", help="only show what it holds; nothing is written")
     brought.add_argument("--me", metavar="NAME", help="who you are in the talk; everybody else is the character")
 
-    persona = _command(kinds, "persona", "importing.persona", "a saved persona of generative agents (its folder)")
+    persona = _command(kinds, "persona", "import_command.persona", "a saved persona of generative agents (its folder)")
     persona.add_argument("folder", type=Path, metavar="DIR", help="the folder that holds nodes.json")
     persona.add_argument("-c", "--character", required=True, metavar="NAME", help="the new character's name")
     persona.add_argument("--language", choices=["zh", "en"], help="what it speaks (default: as its memories)")
     persona.add_argument("--expire", action="store_true", help="its thoughts expire when the persona's would (30 days)")
 
     purpose = "talk from elsewhere: JSON lines or CSV of time (ISO), who, text; chats of SillyTavern and ChatGPT"
-    talk = _command(kinds, "talk", "importing.talk", purpose, owner=True, talk=name)
+    talk = _command(kinds, "talk", "import_command.talk", purpose, owner=True, talk=name)
     talk.add_argument("file", type=Path, metavar="FILE", help="UTF-8; lines of one side in a row are one message")
     talk.add_argument("--me", metavar="NAME", help="who you are in the talk; everybody else is the character")
 
     purpose = "erase an import as a whole, with what was understood of it, for good"
-    take_back = _command(kinds, "take-back", "importing.take_back", purpose, owner=True)
+    take_back = _command(kinds, "take-back", "import_command.take_back", purpose, owner=True)
     take_back.add_argument("batch", metavar="BATCH", help="its name, as `log talks` shows it")
     take_back.add_argument("--yes", action="store_true", help="do not ask")
 
@@ -264,7 +264,7 @@ def _export(commands: Any) -> None:
     kinds = _group(commands, "export", "take a character, its world book or its memory along", "what")
 
     def kind(name: str, help_text: str, file_help: str, *, owner: bool = False) -> argparse.ArgumentParser:
-        command = _command(kinds, name, f"exporting.{name}", help_text, owner=owner, now=True)
+        command = _command(kinds, name, f"export_command.{name}", help_text, owner=owner, now=True)
         command.add_argument("file", type=Path, metavar="FILE", help=file_help)
         if not owner:
             command.add_argument("-c", "--character", help="which character (default: the configured one)")
@@ -285,7 +285,7 @@ def _studio(commands: Any) -> None:
 
     def action(name: str, help_text: str, *, named: bool = True) -> argparse.ArgumentParser:
         shows = name in ("list", "show", "test")
-        command = _command(actions, name, f"studio.{name if shows else 'run'}", help_text, now=True)
+        command = _command(actions, name, f"character_commands.{name if shows else 'run'}", help_text, now=True)
         if named:
             command.add_argument("name", metavar="NAME", help="which character")
         return command
@@ -312,13 +312,15 @@ def _studio(commands: Any) -> None:
 
     lore = _group(commands, "lore", "look at a world book", "action")
     purpose = "which entries of a file fire in a talk, and why, or why not"
-    tested = _command(lore, "test", "studio.lore_test", purpose, now=True)
+    tested = _command(lore, "test", "character_commands.lore_test", purpose, now=True)
     tested.add_argument("file", type=Path, metavar="FILE", help="a lorebook, a card, or a file of data_base")
     tested.add_argument("text", nargs="+", metavar="TEXT", help="the messages of the talk, the newest last")
     purpose = "when entries of the world book fired in the talk, and why"
-    _command(lore, "fired", "studio.lore_fired", purpose, owner=True)
+    _command(lore, "fired", "character_commands.lore_fired", purpose, owner=True)
 
-    you = _command(commands, "you", "studio.you", "who you are: for all characters, or (-c) for one", now=True)
+    you = _command(
+        commands, "you", "character_commands.you", "who you are: for all characters, or (-c) for one", now=True
+    )
     you.add_argument("-c", "--character", help="for this character alone")
     you.add_argument("--user", help="which user (default: the owner of the character's folder)")
     _keys(
@@ -327,15 +329,15 @@ def _studio(commands: Any) -> None:
 
 
 def _upkeep(commands: Any) -> None:
-    verify = _command(commands, "verify", "upkeep.verify", "check the files against the indexes", owner=True)
+    verify = _command(commands, "verify", "check_commands.verify", "check the files against the indexes", owner=True)
     verify.add_argument(
         "--repair", action="store_true", help="first put back what day files have lost and the log still has"
     )
-    rebuild = _command(commands, "rebuild", "upkeep.rebuild", "make the indexes anew", owner=True)
+    rebuild = _command(commands, "rebuild", "check_commands.rebuild", "make the indexes anew", owner=True)
     rebuild.add_argument("--vectors", action="store_true", help="embed everything anew, too")
 
     purpose = "copy memories between folders and the database of store.address, each compared by count and hash"
-    move = _command(commands, "migrate", "moving.migrate", purpose)
+    move = _command(commands, "migrate", "migrate_command.migrate", purpose)
     move.add_argument("way", choices=("schema", "to-postgres", "to-files"), help="schema: bring the tables up to date")
     move.add_argument("-c", "--character", help="of this character alone (default: of all)")
     move.add_argument("--user", help="of this user alone (default: of all)")

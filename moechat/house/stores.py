@@ -20,12 +20,12 @@ from moechat.house.owners import Owner
 from moechat.settings.character import list_worlds, owner_folder, safe_folder
 from moechat.settings.config import Config
 from moechat.settings.schema import StoreSettings
-from moechat.store import moving
+from moechat.store import transfer
 from moechat.store.files import FileStore
 from moechat.store.kinds import Store
 
 if TYPE_CHECKING:
-    from moechat.store.postgres.database import Postgres
+    from moechat.store.postgres.connections import Postgres
 
 MAX_DIMENSIONS = 2000  # pgvector's HNSW index takes no more.
 EXTRA = "needs the extra `postgres`: pip install 'moechat[postgres]'"
@@ -106,7 +106,7 @@ class TableStores:
         self._database, self._clock, self._zone = database, clock, zone
 
     def of(self, owner: Owner) -> Callable[..., Store]:
-        from moechat.store.postgres.database import OwnerName
+        from moechat.store.postgres.connections import OwnerName
         from moechat.store.postgres.store import PostgresStore
 
         return partial(PostgresStore, self._database, OwnerName(*owner), clock=self._clock, zone=self._zone)
@@ -154,11 +154,11 @@ class TableStores:
         self._database.close()
 
 
-def copied(source: Store, target: Store) -> moving.Contents:
+def copied(source: Store, target: Store) -> transfer.Contents:
     """Copy a memory into an empty store. Raises MoeChatError, and nothing is kept then."""
     try:
-        return moving.copy(source, target)
-    except moving.NotTheSame as error:
+        return transfer.copy(source, target)
+    except transfer.NotTheSame as error:
         raise MoeChatError(f"the copy is not the same, so it was not kept: {error}") from error
 
 
@@ -176,7 +176,7 @@ def update_tables(config: Config, file: Path | str) -> list[str]:
     """Bring the tables up to date; with ``store.nearest: hnsw`` also the index over the vectors of the configured model. Returns
     the names of what was applied. Raises ConfigError, DiskError, EmbeddingError."""
     require_address(config.store, file)
-    from moechat.store.postgres import schema
+    from moechat.store.postgres import tables
 
     dim = 0
     if config.store.nearest == "hnsw" and (embedder := named_embedder(config.embedding.model_dump())):
@@ -184,15 +184,15 @@ def update_tables(config: Config, file: Path | str) -> list[str]:
         if dim > MAX_DIMENSIONS:
             remedy = f"pgvector indexes at most {MAX_DIMENSIONS} dimensions, the embedding model has {dim}: leave it at exact"
             raise ConfigError(file, "store.nearest", "hnsw", remedy)
-    return schema.apply(config.store.address, dim)
+    return tables.apply(config.store.address, dim)
 
 
 def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
     """Raises ConfigError where no address is set or the extra is missing, DiskError where nobody answers, MoeChatError where
     the tables are not those of this program."""
     require_address(settings, config)
-    from moechat.store.postgres import schema
-    from moechat.store.postgres.database import Postgres
+    from moechat.store.postgres import tables
+    from moechat.store.postgres.connections import Postgres
 
     database = Postgres(
         settings.address,
@@ -203,7 +203,7 @@ def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
     )
     try:
         with database.in_words():
-            schema.require_current(settings.address)
+            tables.require_current(settings.address)
     except BaseException:
         database.close()
         raise

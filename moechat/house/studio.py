@@ -21,7 +21,7 @@ from moechat.author.character_folder import folder_name as folder_name
 from moechat.author.world_files import FOLDER
 from moechat.cards import book, card, container, png
 from moechat.cards.container import CardFile, Kind
-from moechat.compat import past, persona
+from moechat.compat import foreign_talk, persona
 from moechat.compat.concept_nodes import NODES
 from moechat.cue import SoFar
 from moechat.errors import DataError, FieldError, MoeChatError, NameTaken, NotFound
@@ -65,7 +65,7 @@ def look(path: Path) -> Arrival:
     if (described := archive.described(path)) is not None:
         return Arrival("archive", path, archive=described)
     data = plain.data_of(path, may_lead_out=True)
-    talk = None if data.startswith(b"\x89PNG") else past.kind_of(data)
+    talk = None if data.startswith(b"\x89PNG") else foreign_talk.kind_of(data)
     if talk in ("csv", "text", "sillytavern", "chatgpt"):
         return Arrival("talk", path)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
@@ -79,9 +79,9 @@ def look(path: Path) -> Arrival:
         if book.dialect_of(value) is not None:
             entries, kept = book.entries_of(value, path.name), book.unheeded(value)
             return Arrival("lorebook", path, entries=entries, unheeded=kept, data=data)
-        if past.holds_memories(value):
+        if foreign_talk.holds_memories(value):
             return Arrival("memories", path)
-    if past.holds_memory_columns(data):
+    if foreign_talk.holds_memory_columns(data):
         return Arrival("memories", path)
     raise DataError(path, f"is none of what can be imported: {KINDS}")
 

@@ -16,7 +16,7 @@ from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
 from moechat.settings.config import Config
-from moechat.store import disk, history
+from moechat.store import disk, history_file
 from moechat.store.kinds import Store
 
 
@@ -92,15 +92,15 @@ class Context:
     lock: threading.Lock = field(default_factory=threading.Lock)
     leading: Callable[[], list[Exchange]] = list
     _before: list[Message] = field(default_factory=list)
-    _file: history.HistoryFile | None = None
+    _file: history_file.HistoryFile | None = None
 
     def __post_init__(self) -> None:
         folder = self.store.folder
         if folder is None:
             return
-        self._file = history.HistoryFile(folder)
+        self._file = history_file.HistoryFile(folder)
         if not self.store.tree.parents:
-            self._history(lambda: self._before.extend(history.read(folder)))
+            self._history(lambda: self._before.extend(history_file.read(folder)))
 
     def path(self) -> list[Exchange]:
         return path(self.store, self.talk_name)
@@ -167,7 +167,7 @@ class Context:
             file = self._file
             self._history(lambda: self._write(file))
 
-    def _write(self, file: history.HistoryFile) -> None:
+    def _write(self, file: history_file.HistoryFile) -> None:
         if file.stands(self._settled()):
             return
         with self.store.writing("history"):  # words that another process forgets meanwhile must not be written

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from moechat.access.guard import error_body
 from moechat.access.keys import PASS, Nameless
 from moechat.errors import FieldError, ModelError, MoeChatError, NotFound
-from moechat.house import House, plain
+from moechat.house import House, bare_models
 from moechat.serve import chats, tasks
 from moechat.serve.agents import Agents
 from moechat.serve.completions import (
@@ -127,7 +127,7 @@ class FrontEnds:
     def _plain(self, history: History, wishes: Mapping[str, Any]) -> Iterator[tuple[int, Delta | End]]:
         """The model alone. Without one there is nothing to say."""
         messages = [*history.before, *([history.message] if history.words is not None else []), *history.after]
-        stream = plain.ask(self._house, messages, wishes)
+        stream = bare_models.ask(self._house, messages, wishes)
         if stream is None:
             yield 0, End()
             return
@@ -167,7 +167,7 @@ class FrontEnds:
         if not all(isinstance(text, str) and 0 < len(text) <= MOST_INPUT for text in texts):
             raise FieldError("input", None, f"expects texts of 1 to {MOST_INPUT} letters, no tokens")
         in_base64 = body.get("encoding_format") == "base64"
-        rows = plain.embed(self._house, [text.encode("utf-8", "replace").decode() for text in texts])
+        rows = bare_models.embed(self._house, [text.encode("utf-8", "replace").decode() for text in texts])
         data = [
             {"object": "embedding", "index": at,
              "embedding": base64.b64encode(row.tobytes()).decode() if in_base64 else row.tolist()}

@@ -24,7 +24,7 @@ from moechat.access.listening import STOP_S, Server, address, announce, in_threa
 from moechat.errors import ConfigError, FieldError, MoeChatError
 from moechat.house import House
 from moechat.house.owners import Busy
-from moechat.serve import front_ends, memories, questions
+from moechat.serve import front_ends, memory_routes, questions
 from moechat.serve.agents import Agents
 
 PORT = 8012  # It is the seed's own.
@@ -93,7 +93,7 @@ def make_app(
     settings = house.config.serve
     agents = Agents(house, keyring)
     app.state.house = house
-    for routes in (questions, memories):
+    for routes in (questions, memory_routes):
         app.include_router(routes.router(agents))
     app.include_router(front_ends.router(front_ends.FrontEnds(house, agents, settings.replies)))
     app.include_router(_health(house))

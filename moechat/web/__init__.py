@@ -4,6 +4,6 @@ import os
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # Set before gradio is imported: no request leaves this machine.
 
-from moechat.web.server import beside, running, serve
+from moechat.web.page_server import beside, running, serve
 
 __all__ = ["beside", "running", "serve"]

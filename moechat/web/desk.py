@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from moechat.access.keys import PASS
-from moechat.access.words import Language
+from moechat.access.login_words import Language
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.cue import Cue

@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 
 from moechat.access.keys import PASS, Pass
 from moechat.errors import MoeChatError
-from moechat.web import fault_words, files, rooms, settings_room
+from moechat.web import fault_words, page_files, rooms, settings_room
 from moechat.web.clicks import Visit, Whereabouts
 from moechat.web.desk import Desk, View, labels, language_words
 from moechat.web.rooms import Look
@@ -244,7 +244,7 @@ def router(desk: Desk) -> APIRouter:
             return JSONResponse({"note": str(failure)}, 404)
         return Response(data, media_type=kind, headers={"cache-control": "private, max-age=31536000, immutable"})
 
-    routes.include_router(files.router(desk))
+    routes.include_router(page_files.router(desk))
 
     @routes.get("/news")
     async def news(wish: Annotated[Wish, Query()]) -> Response:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from moechat.errors import MoeChatError
 from moechat.house import source_files
-from moechat.house.coming import Row, Wishes
+from moechat.house.arrivals import Row, Wishes
 from moechat.model import Lore
 from moechat.web import author_room, fault_words
 from moechat.web.clicks import Visit

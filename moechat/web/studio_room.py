@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from moechat.cards.container import CARD
 from moechat.errors import MoeChatError
 from moechat.house import House, source_files
-from moechat.house.coming import Wishes, free_name
+from moechat.house.arrivals import Wishes, free_name
 from moechat.house.studio import as_text
 from moechat.house.trial import Trial, tried
 from moechat.verbs import owner, perform

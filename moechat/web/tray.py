@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from moechat.errors import MoeChatError
 from moechat.house import House
-from moechat.house.coming import Coming, Row, Wishes
+from moechat.house.arrivals import Coming, Row, Wishes
 from moechat.house.studio import FileKind, folder_name, look
 
 MAX_TABS_KEPT = 32  # Tabs whose files are kept.

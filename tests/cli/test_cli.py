@@ -18,7 +18,7 @@ import segno
 from moechat.access.register import Register
 from moechat.cli.main import main
 from moechat.cli.reference import commands
-from moechat.cli.serving import announce_page
+from moechat.cli.serve_commands import announce_page
 from moechat.model import Message
 from tests.houses import CHARACTER, START, Home, day_files, edit, understanding
 from tests.model_server import ModelServer, Say

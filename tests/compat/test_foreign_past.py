@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from moechat.compat import past
-from moechat.compat.past import Names
+from moechat.compat import foreign_talk
+from moechat.compat.foreign_talk import Names
 from moechat.errors import DataError
 from tests.houses import ZONE, Home, imported
 from tests.shell import Shell
@@ -31,7 +31,7 @@ def saved(folder: Path, name: str, *rows: Any) -> Path:
     return path
 
 
-def told(read: past.Past) -> list[tuple[str, str, str]]:
+def told(read: foreign_talk.Past) -> list[tuple[str, str, str]]:
     return [(f"{one.at.astimezone(ZONE):%Y-%m-%dT%H:%M}", one.user, one.char) for one in read.exchanges]
 
 
@@ -51,7 +51,7 @@ HEAD = {"user_name": "me", "character_name": "小满", "create_date": "2023-7-1 
 )
 def test_a_chat_of_sillytavern_has_its_own_times(tmp_path: Path, time: Any, at: str) -> None:
     path = saved(tmp_path, "c.jsonl", HEAD, {"name": "me", "is_user": True, "send_date": time, "mes": "hi"})
-    assert told(past.read(path, ZONE, WHO)) == [(at, "hi", "")]
+    assert told(foreign_talk.read(path, ZONE, WHO)) == [(at, "hi", "")]
 
 
 def test_of_a_chat_of_sillytavern_the_chosen_words_are_talk_and_hidden_lines_are_not(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_of_a_chat_of_sillytavern_the_chosen_words_are_talk_and_hidden_lines_are
         {"name": "sys", "is_user": False, "is_system": True, "send_date": at, "mes": "hidden"},
         {"name": "Bea", "is_user": False, "send_date": at, "mes": "我也在"},
     ]
-    read = past.read(saved(tmp_path, "c.jsonl", *rows), ZONE, WHO)
+    read = foreign_talk.read(saved(tmp_path, "c.jsonl", *rows), ZONE, WHO)
     assert told(read) == [("2023-07-01T20:00", "", "你来了"), ("2023-07-01T20:00", "来了", "第二个\nBea: 我也在")]
     assert read.left_out == {"hidden or of the system": 1} and read.speakers["me"] == 1
 
@@ -91,21 +91,21 @@ def test_of_chatgpts_export_the_path_to_the_current_node_is_talk(tmp_path: Path)
     ]
     talk = {"title": "t", "create_time": 1.0, "current_node": "f", "mapping": {one["id"]: one for one in nodes}}
     loop = {"current_node": "x", "mapping": {"x": {"parent": "y"}, "y": {"parent": "x"}}}
-    read = past.read(saved(tmp_path, "conversations.json", json.dumps([talk, loop, 3])), ZONE, WHO)
+    read = foreign_talk.read(saved(tmp_path, "conversations.json", json.dumps([talk, loop, 3])), ZONE, WHO)
     assert told(read) == [("2023-07-01T12:34", "我养了猫", "叫什么"), ("2023-07-01T12:36", "年糕", "")]
     assert read.left_out == {"other branches": 1, "tools, system, empty": 2, "no talk": 1}
 
 
 def test_csv_and_plain_text_are_read(tmp_path: Path) -> None:
     path = saved(tmp_path, "t.csv", "time,who,text", '2021-03-04T20:15,user,"你好, 在吗"', "2021-03-04T20:16,小满,在")
-    assert told(past.read(path, ZONE, WHO)) == [("2021-03-04T20:15", "你好, 在吗", "在")]
+    assert told(foreign_talk.read(path, ZONE, WHO)) == [("2021-03-04T20:15", "你好, 在吗", "在")]
     text = saved(
         tmp_path, "t.txt", "Chat of Ann", "2021-03-04 20:15 - Ann: hi", "second line", "[2021/3/4 20:16:05] Bea: hello"
     )
-    read = past.read(text, ZONE, Names("阿明", "小满", me="ann"))
+    read = foreign_talk.read(text, ZONE, Names("阿明", "小满", me="ann"))
     assert told(read) == [("2021-03-04T20:15", "hi\nsecond line", "hello")]
     assert read.left_out == {"before the first time": 1}
-    assert "--me NAME" in str(past.read(text, ZONE, WHO).problems[0])
+    assert "--me NAME" in str(foreign_talk.read(text, ZONE, WHO).problems[0])
 
 
 def test_what_is_there_already_is_left_out_and_the_rest_comes(moechat: Shell) -> None:
@@ -164,4 +164,4 @@ def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_bytes("2021-03-04 20:15 我: 您好".encode("gb18030"))
     with pytest.raises(DataError, match="UTF-8"):
-        past.read(path, ZONE, WHO)
+        foreign_talk.read(path, ZONE, WHO)

@@ -22,20 +22,20 @@ from moechat.ai.wire import Unfit
 from moechat.author.official import Official
 from moechat.author.world_files import LoreFiles
 from moechat.clock import SetClock
-from moechat.compat import comparison, past
+from moechat.compat import comparison, foreign_talk
 from moechat.compat.insights import parse_insights
 from moechat.compat.persona import import_persona
 from moechat.errors import DataError, FieldError, MoeChatError, NotFound
 from moechat.language.association import read_table
 from moechat.model import Exchange, Message
 from moechat.rules.importance import read_rating
-from moechat.serve.memories import Listing
+from moechat.serve.memory_routes import Listing
 from moechat.serve.questions import Expand, Query
 from moechat.settings import config
 from moechat.settings.character import load_character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
-from moechat.store import entries, finding_files, formats, history, plain, records, reflections, short_log, upgrade
+from moechat.store import entries, finding_files, formats, history_file, plain, records, reflections, short_log, upgrade
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines, ReplyFiles, encode
 from moechat.store.plain import json_value
@@ -141,8 +141,8 @@ def _part(data: bytes, folder: Path) -> None:
 
 def _history(data: bytes, folder: Path) -> None:
     (folder / "history.yaml").write_bytes(data)
-    history.read(folder)
-    history.HistoryFile(folder).write([Message("user", "你好")])
+    history_file.read(folder)
+    history_file.HistoryFile(folder).write([Message("user", "你好")])
 
 
 def _format(data: bytes, folder: Path) -> None:
@@ -222,7 +222,7 @@ def _associations(data: bytes, folder: Path) -> None:
 
 def _talk(data: bytes, folder: Path) -> None:
     (folder / "talk.jsonl").write_bytes(data)
-    read = past.read(folder / "talk.jsonl", ZONE, past.Names("阿明", "小满"))
+    read = foreign_talk.read(folder / "talk.jsonl", ZONE, foreign_talk.Names("阿明", "小满"))
     [formats.exchange_entry(exchange) for exchange in read.exchanges], [str(problem) for problem in read.problems]
 
 

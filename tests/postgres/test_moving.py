@@ -11,10 +11,10 @@ import pytest
 
 from moechat.cli.main import main
 from moechat.errors import MoeChatError
-from moechat.house.moving import STAGE, Move
+from moechat.house.migration import STAGE, Move
 from moechat.house.owners import Owner
-from moechat.store import moving
-from moechat.store.postgres.database import Postgres
+from moechat.store import transfer
+from moechat.store.postgres.connections import Postgres
 from tests.houses import CHARACTER, ZONE, Home, say
 from tests.pg_server import fresh_name
 
@@ -140,4 +140,4 @@ def test_an_empty_memory_is_nothing_to_move(home: Home, address: str) -> None:
     owner = Owner(CHARACTER, fresh_name(), "")
     outcome, contents = moved(home, address, lambda move: move.to_tables(owner))  # type: ignore[misc]
     assert (outcome, contents.is_empty) == ("nothing to move", True)
-    assert isinstance(contents, moving.Contents)
+    assert isinstance(contents, transfer.Contents)

@@ -16,10 +16,10 @@ from moechat.index.shelf import ServedTable, StoreShelf
 from moechat.index.vector_rows import text_key
 from moechat.index.vectors import VectorTable
 from moechat.settings.config import Config
-from moechat.store.postgres import schema
-from moechat.store.postgres.database import OwnerName, Postgres
+from moechat.store.postgres import tables
+from moechat.store.postgres.connections import OwnerName, Postgres
 from moechat.store.postgres.store import PostgresStore
-from moechat.store.postgres.vectors import SEARCHED
+from moechat.store.postgres.table_vectors import SEARCHED
 from tests.houses import CHARACTER, START, ZONE, Home, moment, say
 from tests.pg_server import fresh_name, owned
 
@@ -31,7 +31,7 @@ FEW, MANY = 200, 600
 @pytest.fixture(scope="module")
 def indexed(address: str) -> str:
     """The address of tables that have the index."""
-    schema.apply(owned(address), DIM)
+    tables.apply(owned(address), DIM)
     return address
 
 
@@ -72,7 +72,7 @@ def test_the_index_is_made_once_for_the_dimensions_of_the_model(address: str) ->
 
 def test_two_that_make_the_same_index_at_once_make_one(address: str) -> None:
     with ThreadPoolExecutor() as threads:
-        made = list(threads.map(lambda _: schema.apply(owned(address), 24), range(2)))
+        made = list(threads.map(lambda _: tables.apply(owned(address), 24), range(2)))
     assert sorted(made) == [[], ["vectors_near_24"]]
 
 

@@ -13,8 +13,8 @@ from moechat.clock import SetClock
 from moechat.errors import DiskError, MoeChatError
 from moechat.model import Episode, Event, Understanding
 from moechat.store import erasure
-from moechat.store.postgres import schema
-from moechat.store.postgres.database import OwnerName, Postgres, work_key
+from moechat.store.postgres import tables
+from moechat.store.postgres.connections import OwnerName, Postgres, work_key
 from moechat.store.postgres.store import PostgresStore, worlds
 from tests.houses import START, ZONE, moment, told
 from tests.pg_server import fresh_name
@@ -62,9 +62,9 @@ def test_a_connection_that_has_not_named_its_owner_sees_nothing(
     store.findings.merge([id_], Understanding({id_: "住"}, {}, (), (Event("用户住在杭州", (id_,)),)), [], {})
     filled = ("owners", "lines", "exchanges", "notes", "episodes", "episode_sources")
     with psycopg.connect(address, autocommit=True) as connection:
-        assert {table: rows(connection, table) for table in schema.TABLES} == dict.fromkeys(schema.TABLES, 0)
+        assert {table: rows(connection, table) for table in tables.TABLES} == dict.fromkeys(tables.TABLES, 0)
         connection.execute(f"SET moechat.owner = '{OwnerName('tables', 'another').id}'".encode())
-        assert {table: rows(connection, table) for table in schema.TABLES} == dict.fromkeys(schema.TABLES, 0)
+        assert {table: rows(connection, table) for table in tables.TABLES} == dict.fromkeys(tables.TABLES, 0)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("INSERT INTO facts VALUES (%s, 'x', '{}')", (name.id,))
         connection.execute(f"SET moechat.owner = '{name.id}'".encode())
@@ -76,7 +76,7 @@ def test_each_table_has_its_wall(address: str) -> None:
     with psycopg.connect(address, autocommit=True) as connection:
         walled = connection.execute("SELECT relname FROM pg_class WHERE relrowsecurity AND relkind = 'r'").fetchall()
         policies = connection.execute("SELECT tablename, qual FROM pg_policies").fetchall()
-    assert {name for (name,) in walled} == {name for name, _ in policies} == set(schema.TABLES)
+    assert {name for (name,) in walled} == {name for name, _ in policies} == set(tables.TABLES)
     assert len({condition for _, condition in policies}) == 1 and "owner_id" in policies[0][1]
 
 
@@ -91,7 +91,7 @@ def test_words_that_were_forgotten_are_in_no_row(
     assert erasure.erase(store, lambda: None)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"SET moechat.owner = '{name.id}'".encode())
-        kept = [repr(connection.execute(f"SELECT * FROM {table}").fetchall()) for table in schema.TABLES]
+        kept = [repr(connection.execute(f"SELECT * FROM {table}").fetchall()) for table in tables.TABLES]
     assert "下雨" in "".join(kept)
     assert "蓝鲸" not in "".join(kept)
     store.close()

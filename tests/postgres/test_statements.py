@@ -10,7 +10,7 @@ import pytest
 
 from moechat.store import exchanges, finding_records, table_lines, table_replies, table_store
 from moechat.store.database import BEAT, SqliteSession, Values
-from moechat.store.postgres import database, schema, vectors
+from moechat.store.postgres import connections, table_vectors, tables
 from moechat.store.table_store import TableStore
 from tests.houses import ZONE
 from tests.twins import Twins
@@ -46,8 +46,8 @@ class Recording(SqliteSession):
 @pytest.fixture(scope="module")
 def statements(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """What walks run over shared tables, and what is run over those of PostgreSQL alone."""
-    seen = {BEAT, database.KNOW, database.LOCK, vectors.nearest(512), *constants(vectors)}
-    seen.add(vectors.PUT)
+    seen = {BEAT, connections.KNOW, connections.LOCK, table_vectors.nearest(512), *constants(table_vectors)}
+    seen.add(table_vectors.PUT)
     for seed in range(SEEDS):
         twins = Twins(tmp_path_factory.mktemp("walk"), seed)
         session = Recording()
@@ -155,10 +155,10 @@ def test_one_that_is_not_is_seen() -> None:
 
 def test_each_table_is_led_by_its_owner() -> None:
     """Keys and indexes begin with owner_id."""
-    tables = "".join(path.read_text(encoding="utf-8") for path in sorted(schema.MIGRATIONS.glob("*.sql")))
-    tree = [raw.stmt for raw in pglast.parse_sql(tables)]
+    written = "".join(path.read_text(encoding="utf-8") for path in sorted(tables.MIGRATIONS.glob("*.sql")))
+    tree = [raw.stmt for raw in pglast.parse_sql(written)]
     made = {one.relation.relname: one for one in of_kind(tuple(tree), "CreateStmt")}
-    assert set(made) == set(schema.TABLES)
+    assert set(made) == set(tables.TABLES)
     for table in made.values():
         (key,) = [c for c in of_kind(table, "Constraint") if c.contype == pglast.enums.ConstrType.CONSTR_PRIMARY]
         columns = [one.colname for one in table.tableElts if hasattr(one, "colname") and key in (one.constraints or ())]

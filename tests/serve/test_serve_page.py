@@ -18,7 +18,7 @@ from moechat.access.attempts import EACH, Attempts
 from moechat.access.keys import Keyring
 from moechat.serve import server
 from moechat.web import beside
-from moechat.web.server import MAX_BODY
+from moechat.web.page_server import MAX_BODY
 
 OTHER, ELSEWHERE = "阿青", "http://chat.example"
 SECRETS = {"": "蓝莓松饼", "anne": "红枣年糕", "ben": "黑芝麻糊"}

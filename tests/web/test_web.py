@@ -18,7 +18,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.access.words import language_of
+from moechat.access.login_words import language_of
 from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
 from moechat.house.gallery import Portrait
@@ -27,7 +27,7 @@ from moechat.turn import Shown
 from moechat.web import drawing, exchange, markdown, running, serve, why, words
 from moechat.web.clicks import Whereabouts
 from moechat.web.exchange import Face
-from moechat.web.server import POLICY
+from moechat.web.page_server import POLICY
 from moechat.web.turns import Turns
 from moechat.web.words import Words
 from moechat.when import Span

@@ -15,7 +15,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.encoder.base import Vectors
 from moechat.errors import ConfigError
 from moechat.model import Kind
-from moechat.web.server import door_of
+from moechat.web.page_server import door_of
 from tests import patient
 from tests.houses import DIM, Home, polite
 

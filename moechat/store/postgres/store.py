@@ -11,8 +11,8 @@ from datetime import tzinfo
 from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.store.journal import LOCK_TIMEOUT_S
-from moechat.store.postgres.database import OwnerName, OwnerSession, Postgres
-from moechat.store.postgres.vectors import TableVectors
+from moechat.store.postgres.connections import OwnerName, OwnerSession, Postgres
+from moechat.store.postgres.table_vectors import TableVectors
 from moechat.store.table_lines import TableLines
 from moechat.store.table_store import TableStore
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from moechat.access.words import Language
+from moechat.access.login_words import Language
 from moechat.when import names
 
 

@@ -13,7 +13,7 @@ from yoyo.backends import get_backend_class
 from yoyo.connections import DatabaseURI
 
 from moechat.errors import MoeChatError
-from moechat.store.postgres.vectors import SEARCHED
+from moechat.store.postgres.table_vectors import SEARCHED
 
 RETRY_S = 0.1  # Another process that makes the same index is waited for.
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -12,7 +12,7 @@ from moechat.cli.session import agent_of, confirm, open_house, print_json, progr
 from moechat.curation.brought import MARK
 from moechat.errors import MoeChatError
 from moechat.house import House
-from moechat.house.coming import Coming, Wishes
+from moechat.house.arrivals import Coming, Wishes
 from moechat.house.studio import Arrival, in_tavern, look
 
 MAX_PROBLEM_LINES = 20

@@ -25,7 +25,7 @@ from moechat.access.register import Register
 from moechat.errors import ConfigError
 from moechat.house import House
 from moechat.house.studio import MAX_FILE_BYTES
-from moechat.web import files
+from moechat.web import page_files
 from moechat.web.desk import Desk, language_words
 from moechat.web.drawing import macros
 from moechat.web.routes import router
@@ -60,8 +60,8 @@ HEAD = (
 BODY_S = 300.0  # A card of many megabytes comes slowly from a phone.
 MAX_BODY = 4 * 1024 * 1024  # A message, with what the tab remembers of the page.
 PAGE_DOOR = Door(
-    closed=CLOSED, headers=HEADERS, max_body=MAX_BODY, files=files.PATHS, bodies=dict.fromkeys(files.PATHS, MAX_FILE_BYTES),
-    body_s=BODY_S,
+    closed=CLOSED, headers=HEADERS, max_body=MAX_BODY, files=page_files.PATHS,
+    bodies=dict.fromkeys(page_files.PATHS, MAX_FILE_BYTES), body_s=BODY_S,
 )  # fmt: skip
 FONTS = (
     "system-ui", "-apple-system", "Segoe UI", "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei UI", "Microsoft YaHei",

@@ -9,7 +9,7 @@ from typing import Any
 
 from moechat.agent import Agent
 from moechat.author import character_folder
-from moechat.compat import past
+from moechat.compat import foreign_talk
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.studio import Arrival
@@ -39,7 +39,7 @@ class Wishes:
 class PastTalk:
     """The talk of a file, and what a memory does not hold of it yet (``new``)."""
 
-    past: past.Past
+    past: foreign_talk.Past
     new: Sequence[Exchange]
 
     def row(self) -> Row:
@@ -83,7 +83,7 @@ class Coming:
                 unheeded = dict(arrival.unheeded or {})
                 return {"kind": "lorebook", "entries": len(names), "first": names[:MAX_PREVIEWED], "unheeded": unheeded}
             case "memories":
-                rows = past.memories(arrival.path)
+                rows = foreign_talk.memories(arrival.path)
                 doubled = len(rows) - len(self.agent.brought.new_of(rows))
                 first = [row["text"] for row in rows[:MAX_PREVIEWED]]
                 return {"kind": "memories", "memories": len(rows), "doubled": doubled, "first": first}
@@ -92,19 +92,19 @@ class Coming:
         raise MoeChatError(f"{arrival.path} is a saved persona: moechat import persona {arrival.path} -c NAME")
 
     def talk(self) -> PastTalk:
-        return PastTalk(self.past_of_file, past.not_there_yet(self.agent.store, self.past_of_file.exchanges))
+        return PastTalk(self.past_of_file, foreign_talk.not_there_yet(self.agent.store, self.past_of_file.exchanges))
 
     @cached_property
-    def past_of_file(self) -> past.Past:
+    def past_of_file(self) -> foreign_talk.Past:
         """The talk of a file or a folder; lines of it that cannot be read are among its ``problems``."""
         if self.arrival.kind == "folder":
-            return past.of_folder(self.arrival.path, self.agent.config.time.tzinfo)
+            return foreign_talk.of_folder(self.arrival.path, self.agent.config.time.tzinfo)
         return self._read(self.wishes.me)
 
-    def _read(self, me: str) -> past.Past:
+    def _read(self, me: str) -> foreign_talk.Past:
         agent = self.agent
-        names = past.Names(agent.character.user_name, agent.character.name, me)
-        return past.read(self.arrival.path, agent.config.time.tzinfo, names)
+        names = foreign_talk.Names(agent.character.user_name, agent.character.name, me)
+        return foreign_talk.read(self.arrival.path, agent.config.time.tzinfo, names)
 
     def speakers(self) -> Sequence[str]:
         """Everybody who speaks in a file of talk, the most talkative first, whoever is the user."""
@@ -129,7 +129,7 @@ class Coming:
                 file = studio.take_book(arrival.path, arrival.data, character)
                 return self._shown() | {"file": file, "character": character}
             case "memories":
-                done = self.agent.brought.add(past.memories(arrival.path), progress or (lambda done, of: None))
+                done = self.agent.brought.add(foreign_talk.memories(arrival.path), progress or (lambda done, of: None))
                 return {"kind": "memories", "batch": done.batch, "memories": len(done.ids), "doubled": done.doubled}
         return self._shown() | {"character": studio.take_folder(arrival.path, self._folder_name)}
 

@@ -21,18 +21,18 @@ from moechat.index.shelf import shelf_at
 from moechat.index.vector_rows import ROWS_AT_ONCE
 from moechat.memory import core, diary_index, episodes, topic_cues
 from moechat.settings.character import list_characters, list_worlds, owner_folder, safe_folder
-from moechat.store import disk, moving
+from moechat.store import disk, transfer
 from moechat.store.files import FileStore
 from moechat.store.kinds import Store
 
 if TYPE_CHECKING:
-    from moechat.store.postgres.database import Postgres
+    from moechat.store.postgres.connections import Postgres
 
 STAGE = ".moving"  # A copy is made in this folder of an owner, and takes its place file by file, the log last.
 WHOLE = "whole"  # This file says that the copy is.
 BY_TEXT = (episodes.TABLE, core.TABLE, topic_cues.TABLE)  # These tables of vectors lie by text.
 Outcome = Literal["moved", "there already", "nothing to move"]
-Summary = moving.Contents
+Summary = transfer.Contents
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Move:
                 (stage / WHOLE).touch()
             _put_in_place(stage, folder)
             with closing(self._folders.of(owner)()) as target:
-                after = moving.contents(target)
-                if after != moving.contents(source):
+                after = transfer.contents(target)
+                if after != transfer.contents(source):
                     raise MoeChatError(f"{folder}: the copy is not the same as the database; nothing there was changed")
                 _copy_vectors(source, target, f"{diary_index.TABLE}.old", lambda doc: doc)
         return "moved", after
@@ -104,7 +104,7 @@ class Move:
     @staticmethod
     def _needless(source: Store, target: Store, place: str) -> tuple[Outcome, Summary] | None:
         """Where nothing is to be copied. Raises MoeChatError where another memory is there."""
-        before, there = moving.contents(source), moving.contents(target)
+        before, there = transfer.contents(source), transfer.contents(target)
         if before.is_empty:
             return "nothing to move", before
         if before == there:

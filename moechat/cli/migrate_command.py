@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from moechat.cli.session import print_json, warn
 from moechat.clock import SystemClock
 from moechat.errors import MoeChatError
-from moechat.house.moving import Move, Outcome, Summary
+from moechat.house.migration import Move, Outcome, Summary
 from moechat.house.owners import Owner
 from moechat.house.stores import database_of, update_tables
 from moechat.settings import config as settings

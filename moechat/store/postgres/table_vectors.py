@@ -11,7 +11,7 @@ import numpy as np
 from psycopg.types.json import Jsonb
 
 from moechat.store.database import putting
-from moechat.store.postgres.database import OwnerSession
+from moechat.store.postgres.connections import OwnerSession
 from moechat.store.protocols import Floats, Ints, PackedKeys
 
 _IN_LAYER = "FROM vectors WHERE owner_id = %(owner)s AND space = %(space)s AND layer = %(layer)s"
