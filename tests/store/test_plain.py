@@ -69,8 +69,8 @@ def test_an_alias_of_what_has_not_ended_is_refused(text: str) -> None:
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain, "MOST", 500)
-    monkeypatch.setattr(plain, "_MAY_HOLD_MOST", 1000)
+    monkeypatch.setattr(plain, "MAX_VALUES", 500)
+    monkeypatch.setattr(plain, "_MAX_BYTES_UNCOUNTED", 1000)
     assert "more than 500 values" in refusal("a: [" + "x," * 1500 + "]").reason
 
 
@@ -142,7 +142,7 @@ def test_a_folder_in_place_of_a_day_file_is_told_and_the_others_serve(tmp_path: 
 
 
 def test_a_file_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain, "LARGEST", 10)
+    monkeypatch.setattr(plain, "MAX_FILE_BYTES", 10)
     (tmp_path / "a.yaml").write_bytes(b"x" * 11)
     with pytest.raises(DataError, match="split it"):
         plain.data_of(tmp_path / "a.yaml")

@@ -201,7 +201,7 @@ def test_summing_up_changes_nothing_that_is_known(
     state.write(first)
     reader.follow()
     before = told_of(state)
-    state._listed = state_module.SUM_UP_OVER + 3 * len(state.access | state.gains) + 1  # as if it had grown long
+    state._listed = state_module.MIN_IDS_SUMMED + 3 * len(state.access | state.gains) + 1  # as if it had grown long
     state.compact(alone)
     assert told_of(reopened(state)) == before
     state.write(then)
