@@ -210,10 +210,10 @@ def test_fewer_are_open_where_the_system_allows_fewer_files() -> None:
     resource = pytest.importorskip("resource")
     program = """if True:
         import resource
-        from moechat.house.owners import FILES_PER_OWNER, OTHER_FILES, room_in_files
-        limit = OTHER_FILES + 4 * FILES_PER_OWNER + 1
-        resource.setrlimit(resource.RLIMIT_NOFILE, (OTHER_FILES, limit))
-        print(room_in_files(2), resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OTHER_FILES, room_in_files(1000))"""
+        from moechat.house.owners import FILES_PER_OWNER, FILES_RESERVED, room_in_files
+        limit = FILES_RESERVED + 4 * FILES_PER_OWNER + 1
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES_RESERVED, limit))
+        print(room_in_files(2), resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FILES_RESERVED, room_in_files(1000))"""
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert resource and run.stdout.split() == ["2", str(2 * FILES_PER_OWNER), "4"]
 
