@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from moechat import when
 from moechat.bench.dataset import Haystack, Question
@@ -13,77 +14,11 @@ from moechat.bench.dataset import Haystack, Question
 MAX_FOREIGN_QUESTIONS = 40  # Per haystack: questions of others in the same language.
 MOST_PAIRS = 30
 _SINGLE = re.compile(r"[^.!?。！？\n]{1,200}[?？]")
-SMALL_TALK = {
-    "zh": """
-        晚安
-        早上好呀
-        我回来了
-        在干嘛呢
-        给我讲个笑话
-        今天好累啊
-        哈哈哈哈笑死我了
-        你真可爱
-        唱首歌给我听吧
-        抱抱我
-        我们来玩成语接龙吧
-        今天天气真不错
-        你会下棋吗
-        帮我想个晚饭吃什么
-        好无聊，陪我聊聊天
-        一加一等于几
-        外面下雨了
-        你觉得人为什么要睡觉
-        先去洗澡了，等会儿聊
-        嗯嗯，知道啦
-        你是谁呀
-        月亮离地球有多远
-        给我加加油
-        写一首关于春天的小诗
-        谢谢你一直陪着我
-        我先去开会了
-        周末愉快
-        刚刚打了个喷嚏
-        你喜欢白天还是晚上
-        帮我把这句话翻译成英文：好久不见
-    """,
-    "en": """
-        Good night
-        good morning!
-        I'm back
-        What are you up to?
-        Tell me a joke
-        I'm so tired today
-        hahaha that's hilarious
-        You're so sweet
-        Sing me a song
-        Give me a hug
-        Let's play twenty questions
-        Lovely weather today, isn't it?
-        Can you play chess?
-        What should I have for dinner tonight?
-        I'm bored, talk to me
-        What is seven times eight?
-        It's raining outside
-        Why do people need sleep, do you think?
-        Going to take a shower, back in a bit
-        Okay, got it
-        Who are you?
-        How far away is the moon?
-        Wish me luck
-        Write me a short poem about spring
-        Thanks for always being there
-        I have to run to a meeting now
-        Have a nice weekend
-        I just sneezed
-        Do you prefer mornings or evenings?
-        How do you say "long time no see" in French?
-    """,
-}
 
 
 def small_talk(haystack: Haystack) -> list[Question]:
     """Thirty lines that ask for nothing of the past, in the haystack's language."""
-    lines = filter(None, map(str.strip, SMALL_TALK[haystack.language].splitlines()))
+    lines = Path(__file__).with_name(f"small_talk.{haystack.language}.txt").read_text(encoding="utf-8").splitlines()
     return [_asked(haystack, f"small talk {number}", line) for number, line in enumerate(lines, 1)]
 
 

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from moechat.ai.scripted import Line
-from moechat.cli import serving
+from moechat.cli import serve_commands
 from moechat.errors import MoeChatError
 from moechat.serve import server
 from moechat.web.desk import Desk
@@ -61,7 +61,7 @@ def front(place: Place) -> object:
     thread = threading.Thread(target=look)
     thread.start()
     with contextlib.redirect_stdout(told):
-        serving.serve(options(home))
+        serve_commands.serve(options(home))
     thread.join()
     return answers
 

@@ -27,7 +27,7 @@ from moechat.model import Fact, FactDraft
 from moechat.serve.server import make_app
 from moechat.store.table_store import MemoryStore
 from moechat.turn import Delta, Ended, Recalled, TurnEvent
-from moechat.web import server as page_server
+from moechat.web import page_server
 from tests.houses import ZONE, moment
 from tests.transcripts import script
 from tests.transcripts.script import ASKED, BROUGHT, EN, OTHER_WORDS, SAID, ZH, Step
