@@ -32,7 +32,7 @@ def command(place: Place, name: str) -> object:
     """What a server says that cannot begin: its port is taken, or others could reach it."""
     home = place.home()
     with pytest.raises(MoeChatError) as refused:
-        getattr(serving, name)(options(home))
+        getattr(serve_commands, name)(options(home))
     return str(refused.value)
 
 
