@@ -61,7 +61,7 @@ def test_the_default_recipes_run_in_one_wave(home: Home) -> None:
         assert len(house.agent().layers.recipes.active()) <= house.config.recall.threads
 
 
-@pytest.mark.parametrize("running", [web.server.running, server.running], ids=["web", "serve"])
+@pytest.mark.parametrize("running", [web.page_server.running, server.running], ids=["web", "serve"])
 def test_a_server_loads_its_embedding_at_its_start(
     home: Home, running: Callable[[House], AbstractContextManager[str]]
 ) -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from moechat.ai.embedding import HashEmbedder
 from moechat.cards import container, png
 from moechat.house import House
-from moechat.house.studio import LARGEST
+from moechat.house.studio import MAX_FILE_BYTES
 from moechat.web import running
 from tests.browser import LAST, ask, chromium, tab, unfold
 from tests.cards.cards import V2, V3, world
@@ -166,7 +166,7 @@ def test_a_file_that_is_too_large_is_refused_with_the_command_that_takes_it(
     browser: Browser, url: str, locale: str, said: str
 ) -> None:
     with tab(browser, url, locale=locale) as page:
-        page.evaluate(DROP_EMPTY, ["潮.zip", LARGEST + 1])
+        page.evaluate(DROP_EMPTY, ["潮.zip", MAX_FILE_BYTES + 1])
         expect(page.locator("#drop")).to_have_text(said)
 
 
