@@ -206,16 +206,6 @@ class Jobs:
             self._layers.sync()
             progress(total - left, total)
 
-    def _due(self, context: Context, *, closing: bool) -> Due:
-        now, config = self._now(), self._config()
-        exchanges = context.path()
-        rounds = [e.id for e in exchanges if e.id in self._store.tree and self._store.tree.node(e.id).settled]
-        return due(
-            rounds, self._store.tree.pending(context.talk_name), config.roll, idle_h=idle_h(exchanges, now),
-            scene_changed=self._roller.scene_changed(rounds), closing=closing,
-            batch_size=config.understanding.batch_size,
-        )  # fmt: skip
-
     def roll(self, *, closing: bool = False) -> bool:
         """Understand one batch of each talk after another; each time it is decided anew what is due. False where the model is
         not to be asked now: the tick takes it up.
@@ -241,13 +231,22 @@ class Jobs:
         return has_read
 
     def _roll(self, context: Context, *, closing: bool) -> None:
-        before = Due()
-        while (work := self._due(context, closing=closing)) != before and self._roller.run(work, self._now()):
+        before, tree, config = Due(), self._store.tree, self._config()
+        while True:
+            exchanges = context.path()
+            rounds = [e.id for e in exchanges if e.id in tree and tree.node(e.id).settled]
+            work = due(
+                rounds, tree.pending(context.talk_name), config.roll, idle_h=idle_h(exchanges, self._now()),
+                scene_changed=self._roller.scene_changed(rounds), closing=closing,
+                batch_size=config.understanding.batch_size,
+            )  # fmt: skip
+            if work == before or not self._roller.run(work, self._now()):
+                return
             self._store.follow()
             self._layers.sync()
             if not closing:
                 return
-            before = work
+            before, tree = work, self._store.tree
 
     def _tend(self) -> None:
         """Associate, reflect and forget. If one of them fails, the others still run. What another thread is at is waited for."""

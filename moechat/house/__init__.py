@@ -254,18 +254,14 @@ class House:
         if self.model is not None:
             return self.model
         with self._lock:
-            connection, made_of = self._connection(use), self._wishes()
+            connection, chat, own = self._connection(use), self.config.chat, self.config.understanding
+            asked = (chat.temperature, chat.extra, chat.single_system, own.temperature, own.max_tokens, own.extra)
+            made_of = asked, chat.timeout_s, chat.local_timeout_s, chat.context_window, own.silence_s
             if made_of != self._made_of:
                 self._models, self._made_of = {}, made_of
             if (use, connection) not in self._models:
                 self._models[use, connection] = self._make(use, connection)
             return self._models[use, connection]
-
-    def _wishes(self) -> object:
-        """What models are made of, beside their connections."""
-        chat, own = self.config.chat, self.config.understanding
-        asked = (chat.temperature, chat.extra, chat.single_system, own.temperature, own.max_tokens, own.extra)
-        return asked, chat.timeout_s, chat.local_timeout_s, chat.context_window, own.silence_s
 
     def _connection(self, use: str) -> Connection:
         chat, own = self.config.chat, self.config.understanding

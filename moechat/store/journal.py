@@ -267,7 +267,7 @@ class Journal(LogBook):
     @property
     def problems(self) -> list[DataError]:
         """Everything that could not be read, by file and line."""
-        of_lines = [*self._log.problems, *self.state.problems, *self.reflected.problems]
+        of_lines = [*self._log.problems, *self.state.lines.problems, *self.reflected.problems]
         return [*self._mended, *self.cache.problems(), *of_lines]
 
     def tell_mended(self, path: Path, ids: Sequence[str]) -> None:
@@ -329,7 +329,7 @@ class Journal(LogBook):
             except Timeout:
                 raise self._locked(patience_s, "another process holds it; close that one or try again") from None
             try:
-                is_replaced = bool(tries_left) and (self._log.is_replaced() or self.state.is_replaced())
+                is_replaced = bool(tries_left) and (self._log.is_replaced() or self.state.lines.is_replaced())
             except OSError:
                 self._file_lock.release()
                 raise

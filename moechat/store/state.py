@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 
-from moechat.errors import DataError
 from moechat.store.entries import Entry
 from moechat.store.json_lines import Lines
 
@@ -43,7 +42,7 @@ def restated_gain(days: float) -> int:
     return next((gain for within, gain in RESTATED if days <= within), STRENGTH_LONG_AFTER)
 
 
-PLAN_TURNS = 3  # A plan that is due stands in the prompt of so many turns at most.
+MAX_PLAN_TURNS = 3  # In whose prompts a plan that is due may stand.
 
 
 class State:
@@ -53,7 +52,7 @@ class State:
     """
 
     def __init__(self, lines: Lines) -> None:
-        self._lines = lines
+        self.lines = lines
         self.masked = 0
         """Grows whenever what is hidden (archived or missing) may have changed."""
         self.changes = 0
@@ -78,10 +77,6 @@ class State:
         """Ids in the order in which they were used, for those who follow; a list anew where all is read or summed up anew."""
         self._listed = 0  # How many ids the entries of the file name.
 
-    @property
-    def problems(self) -> list[DataError]:
-        return self._lines.problems
-
     # ---- what is known
 
     def strength(self, id_: str) -> int:
@@ -101,12 +96,8 @@ class State:
 
     # ---- following the file
 
-    def is_replaced(self) -> bool:
-        """Whether the file is another one than was followed."""
-        return self._lines.is_replaced()
-
     def follow(self) -> None:
-        anew, entries = self._lines.unread()
+        anew, entries = self.lines.unread()
         if anew:
             self._clear()
         self._apply(entries)
@@ -135,9 +126,6 @@ class State:
             gained = self.gains.get(id_, (0, ""))[0] + restated_gain((at - last) / timedelta(days=1))
             self.gains[id_] = (gained, max(at, last).isoformat())
 
-    def _gain(self, entry: Entry) -> None:
-        self.gains.update({id_: (gained, at) for id_, (gained, at) in entry["rows"].items()})
-
     def _carry(self, entry: Entry) -> None:
         old, new = entry["from"], entry["to"]
         if old == new:
@@ -160,7 +148,7 @@ class State:
     def _plans(self, entry: Entry) -> None:
         for id_, (turns, asked, answered) in entry["rows"].items():
             self.plans[id_] = (turns, asked, answered)
-            if asked or turns >= PLAN_TURNS:
+            if asked or turns >= MAX_PLAN_TURNS:
                 self.spent.add(id_)
 
     def _found(self, entry: Entry) -> None:
@@ -176,7 +164,7 @@ class State:
         """Append, under the owner's lock."""
         if entries:
             self.follow()
-            self._lines.append(entries)
+            self.lines.append(entries)
             self._apply(entries)
 
     def touch(self, ids: Sequence[str], at: datetime) -> None:
@@ -208,16 +196,16 @@ class State:
             self.changes += 1
             self.pinned -= gone
             self.uses = [id_ for id_ in self.uses if id_ not in gone]
-        while self._lines.place.offset and not self._rewrite(writing):
+        while self.lines.place.offset and not self._rewrite(writing):
             self.follow()
 
     def _rewrite(self, writing: Writing, *, keep_damaged: bool = False) -> bool:
         """The file is written before the lock is taken. False where another process did the same meanwhile."""
         with writing("sum up the state"):
-            entries, place = self.entries(), self._lines.place
-        rewriting = self._lines.prepare(entries, place, keep_damaged=keep_damaged)
+            entries, place = self.entries(), self.lines.place
+        rewriting = self.lines.prepare(entries, place, keep_damaged=keep_damaged)
         with writing("rewrite the state"):
-            added = self._lines.commit(rewriting)
+            added = self.lines.commit(rewriting)
             if added is not None:
                 self._listed = _ids_in(entries) + _ids_in(added)
                 self.uses = list(self.access)
@@ -260,7 +248,7 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "touch": State._touch,
     "access": State._access,
     "restate": State._restate,
-    "gain": State._gain,
+    "gain": lambda state, entry: state.gains.update({id_: (gained, at) for id_, (gained, at) in entry["rows"].items()}),
     "carry": State._carry,
     "archive": lambda state, entry: state.archived.update(entry["ids"]),
     "restore": lambda state, entry: state.archived.difference_update(entry["ids"]),

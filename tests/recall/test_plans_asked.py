@@ -13,7 +13,7 @@ from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Event, Message
 from moechat.recall.plans import asks_after
-from moechat.store.state import PLAN_TURNS
+from moechat.store.state import MAX_PLAN_TURNS
 
 HEADING = "【近来的打算】"
 MATTERS = (
@@ -100,7 +100,7 @@ def test_from_its_day_it_stands_in_three_prompts_and_never_again(home: Home) -> 
             say(agent, "今天也就那样。")
             seen.append(shown(model))
     assert seen == [False, True, True, True, False, False]
-    assert seen.count(True) == PLAN_TURNS
+    assert seen.count(True) == MAX_PLAN_TURNS
     with home.open(model) as house:
         home.clock.advance(days=1)
         say(house.agent(), "早上好呀。")

@@ -157,7 +157,7 @@ def test_a_state_of_the_wrong_shape_is_named_and_the_rest_is_read(tmp_path: Path
     state = State(JsonLines(path, entries.STATE.check))
     state.follow()
     assert (state.pinned, state.recalls("a")) == ({"a"}, 1)
-    assert [problem.line for problem in state.problems] == [2]
+    assert [problem.line for problem in state.lines.problems] == [2]
 
 
 def test_a_summed_up_state_keeps_what_cannot_be_read(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_summed_up_state_keeps_what_cannot_be_read(tmp_path: Path) -> None:
     state.follow()
     assert state._rewrite(lambda _: nullcontext(), keep_damaged=True)
     assert json.loads(path.read_bytes().splitlines()[0]) == BAD_STATES[0]
-    assert [problem.line for problem in state.problems] == [1]
+    assert [problem.line for problem in state.lines.problems] == [1]
 
 
 def test_what_was_reflected_on_begins_anew_where_its_line_is_none(home: Home) -> None:

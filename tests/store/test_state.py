@@ -38,7 +38,7 @@ def told_of(state: State) -> tuple[object, ...]:
 
 
 def reopened(state: State) -> State:
-    fresh = State(JsonLines(state._lines.path, STATE.check))
+    fresh = State(JsonLines(state.lines.path, STATE.check))
     fresh.follow()
     return fresh
 
@@ -57,7 +57,7 @@ def test_touches_are_counted_with_the_last_time(state: State) -> None:
 
 def test_touching_nothing_writes_nothing(state: State) -> None:
     state.touch([], AT)
-    assert not state._lines.path.exists()
+    assert not state.lines.path.exists()
 
 
 def test_archive_pin_and_missing_are_undone_by_their_opposites(state: State) -> None:
@@ -109,7 +109,7 @@ def test_two_processes_see_each_others_entries(state: State) -> None:
 )
 def test_an_entry_that_makes_no_sense_costs_itself_alone(state: State, damage: bytes) -> None:
     state.touch(["a"], AT)
-    with open(state._lines.path, "ab") as file:
+    with open(state.lines.path, "ab") as file:
         file.write(damage)
     state.write([{"op": "pin", "ids": ["b"]}])
     fresh = reopened(state)
@@ -172,7 +172,7 @@ def test_carrying_twice_or_to_itself_changes_nothing(state: State) -> None:
 
 def test_forgetting_where_nothing_is_known_writes_nothing(state: State) -> None:
     state.forget(["a"], alone)
-    assert not state._lines.path.exists()
+    assert not state.lines.path.exists()
 
 
 ids = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3)
