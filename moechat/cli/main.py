@@ -81,6 +81,7 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _serving(commands)
     _talking(commands)
+    _talks(commands, words is None or "talks" in words)
     _memories(commands, words is None or "memories" in words)
     _official(commands, words is None or "official" in words)
     _import(commands)
@@ -172,13 +173,21 @@ def _talking(commands: Any) -> None:
     log = _command(commands, "log", "talk.log", "the conversation's tree", owner=True, talk="with list: only this talk")
     log.add_argument(
         "action",
-        choices=["list", "talks", "select", "correct", "branch", "retract", "restore"],
-        help="list all; list the talks; go on from an exchange (select, branch); change its words; take it back; undo that",
+        choices=["list", "select", "correct", "branch", "retract", "restore"],
+        help="list all; go on from an exchange (select, branch); change its words; take it back; undo that",
     )
-    log.add_argument("id", nargs="?", help="an exchange, as `log list` names it (all but list and talks)")
+    log.add_argument("id", nargs="?", help="an exchange, as `log list` names it (all but list)")
     log.add_argument("text", nargs="?", help="with correct: the words that were meant")
     log.add_argument("--reply", action="store_true", help="correct the reply, not the message")
     log.add_argument("--variant", type=int, help="with select: which of the replies, from 0")
+
+
+def _talks(commands: Any, is_drawn: bool) -> None:
+    actions = _group(commands, "talks", "the talks over a memory: titles, order, export, and an end", "action")
+    if is_drawn:
+        from moechat.verbs import whole_talks
+
+        _verbs(actions, whole_talks.VERBS, "talk.talks", owner=True)
 
 
 def _memories(commands: Any, is_drawn: bool) -> None:
@@ -256,7 +265,7 @@ def _import(commands: Any) -> None:
 
     purpose = "erase an import as a whole, with what was understood of it, for good"
     take_back = _command(kinds, "take-back", "import_command.take_back", purpose, owner=True)
-    take_back.add_argument("batch", metavar="BATCH", help="its name, as `log talks` shows it")
+    take_back.add_argument("batch", metavar="BATCH", help="its name, as `talks list` shows it")
     take_back.add_argument("--yes", action="store_true", help="do not ask")
 
 

@@ -1,17 +1,20 @@
-"""Commands for the talk: ``say``, ``recall`` and ``log``."""
+"""Commands for the talk: ``say``, ``recall``, ``log`` and ``talks``."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from moechat.agent import Agent
-from moechat.cli.session import agent_of, open_house, print_json, progress, warn
+from moechat.cli.session import agent_of, confirm, open_house, print_json, progress, warn
 from moechat.cli.when import span_as_json
-from moechat.curation.talks import talk_as_json, talks
+from moechat.curation.talks import TalkSummary, talk_as_json
 from moechat.errors import MoeChatError, NotFound
 from moechat.model import Hit, Recollection
 from moechat.turn import Delta, Ended, Recalled
+from moechat.verbs import perform
+from moechat.verbs.whole_talks import VERBS
 
 FIRST_TALK = "(first)"
 """How the talk without a name is listed."""
@@ -134,11 +137,11 @@ def share(part: int, whole: int) -> str:
 
 
 def log(args: argparse.Namespace) -> int:
-    with open_house(args, looks=args.action in LISTS) as house:
+    with open_house(args, looks=args.action == "list") as house:
         agent = agent_of(house, args)
         agent.store.read_all()
-        if args.action in LISTS:
-            LISTS[args.action](agent, args)
+        if args.action == "list":
+            _list(agent, args)
             warn(agent.problems())
             return 0
         _change_log(agent, args)
@@ -156,18 +159,40 @@ def _list(agent: Agent, args: argparse.Namespace) -> None:
         print_json(row) if args.json else print(f"{row['mark']} {row['id']} [{row['status']}]{talk} {row['text']}")
 
 
-def _talks(agent: Agent, args: argparse.Namespace) -> None:
+def _print_talks(summaries: Sequence[TalkSummary], *, in_json: bool) -> None:
     """Every talk, the one that was last spoken in last."""
-    for talk in talks(agent.store):
-        if args.json:
+    for talk in summaries:
+        if in_json:
             print_json(talk_as_json(talk))
             continue
         batches = "".join(f", imported {one.at:%Y-%m-%d} as {one.batch}" for one in talk.imports)
         last = f"last {talk.last:%Y-%m-%d %H:%M}" if talk.last else "nothing said"
-        print(f"{talk.name or FIRST_TALK} [{talk.exchanges} exchanges, {last}{batches}] {talk.first}")
+        name = (talk.name or FIRST_TALK) + (f" “{talk.title}”" if talk.title not in ("", talk.name) else "")
+        mark = "* " if talk.pinned else ""
+        print(f"{mark}{name} [{talk.exchanges} exchanges, {last}{batches}] {talk.first}")
 
 
-LISTS = {"list": _list, "talks": _talks}
+def talks(args: argparse.Namespace) -> int:
+    """The verb over talks that the command names."""
+    verb = VERBS[args.action]
+    with open_house(args, looks=verb.reads) as house:
+        agent = agent_of(house, args)
+        agent.store.read_all()
+        if args.action == "delete" and args.forget and not args.yes:
+            agent.store.tree.require_talk(args.talk)
+            if not confirm(f"erase all that was said in {args.talk or FIRST_TALK!r}, for good?"):
+                return 1
+        done = perform(verb, agent, {name: getattr(args, name) for name in verb.values.model_fields})
+        if args.action == "list":
+            _print_talks(done, in_json=args.json)
+        elif args.action == "export":
+            print(done, end="")
+        elif args.json:
+            print_json({"talk": args.talk, "done": done})
+        else:
+            print(f"{args.action}: {args.talk or FIRST_TALK}{'' if done is None else f' ({done})'}")
+        warn(agent.problems())
+    return 0
 
 
 def _change_log(agent: Agent, args: argparse.Namespace) -> None:

@@ -186,6 +186,10 @@ class TalkPath:
         thoughts = {trace.exchange_id: trace.thoughts for trace in list(self._traces)}
         return [replace(row, thoughts=thoughts.get(row.exchange.id, "")) for row in rows]
 
+    def on_path(self) -> list[str]:
+        """The ids of all that stands on the path of this talk, oldest first."""
+        return list(filter(self._is_there, self._store.tree.path(self._name)))[::-1]
+
     def from_here(self, id_: str) -> list[str]:
         """The ids of an exchange and of all that follow it on the path, newest first; none where it is not there."""
         ids = list(itertools.takewhile(lambda one: one != id_, self._store.tree.path(self._name)))

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Body, Path
 from fastapi import Query as Parameters
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from moechat.access.keys import PASS
 from moechat.agent import Agent
+from moechat.curation.talks import talk_as_json
 from moechat.errors import FieldError, MoeChatError
 from moechat.model import Exchange, Hit
 from moechat.serve.agents import Agents
 from moechat.turn import Ended
-from moechat.verbs import owner, perform
+from moechat.verbs import owner, perform, whole_talks
 
 JsonObject = dict[str, Any]
 MOST_EXCHANGES = 1000
@@ -253,12 +254,30 @@ def router(agents: Agents) -> APIRouter:
         with agents.lent(change.character, change.user) as agent:
             return _changed(agent, change, id_)
 
+    for verb in whole_talks.VERBS:
+        routes.add_api_route(
+            f"/v1/talks/{verb}", _talk_verb(agents, verb), methods=["POST"], name=f"talks_{verb}",
+            description=whole_talks.VERBS[verb].about, tags=["talk"],
+        )  # fmt: skip
+
     @routes.delete("/ingest/{batch}", tags=["talk"])
     def take_back(batch: Annotated[str, Path(max_length=100)], whose: Annotated[Whose, Parameters()]) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
             return {"batch": batch, **perform(owner.VERBS["take-back"], agent, {"batch": batch}, PASS.get())}
 
     return routes
+
+
+def _talk_verb(agents: Agents, name: str) -> Callable[..., JsonObject]:
+    """The route of a verb over talks. ``done`` is what it gives."""
+    verb = whole_talks.VERBS[name]
+
+    def endpoint(values: Annotated[JsonObject, Body()], whose: Annotated[Whose, Parameters()]) -> JsonObject:
+        with agents.lent(whose.character, whose.user) as agent:
+            done = perform(verb, agent, values, PASS.get())
+            return {"done": list(map(talk_as_json, done)) if name == "list" else done}
+
+    return endpoint
 
 
 def _endpoint(agents: Agents, address: Address) -> Callable[..., JsonObject]:

@@ -175,6 +175,7 @@ LOG = Entries(
         "imported": {"batch": _is_name},
         "forget": {**_IDS, "n": is_count, "batch?": is_text},
         "forgotten": {"n": is_count},
+        "talk": {"talk": is_text, "title?": is_text, "pinned?": one_of(True, False), "away?": one_of(True, False)},
     }
 )  # fmt: skip
 
@@ -262,12 +263,22 @@ class Node:
 
 @dataclass(slots=True)
 class Talk:
-    """A root of the log with a name ("" is the first). ``leaf`` is the exchange that the next message follows."""
+    """A root of the log with a name ("" is the first). ``leaf`` is the exchange that the next message follows.
+
+    ``title`` is what its owner calls it. One that was put ``away`` is in no list until somebody speaks in it again.
+    """
 
     name: str
     leaf: str | None = None
     newest: str | None = None
     forked: bool = False
+    title: str = ""
+    pinned: bool = False
+    away: bool = False
+
+    def entry(self) -> Entry:
+        """What the log has to say of it beside its exchanges."""
+        return {"op": "talk", "talk": self.name, "title": self.title, "pinned": self.pinned, "away": self.away}
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def imported(unit: Unit, batch: str) -> Gone:
     """An import as a whole. Raises NotFound."""
     tree = unit.tree
     if batch not in tree.batches or tree.is_forgotten(batch):
-        raise NotFound(f"nothing was imported as {batch!r}; `moechat log talks` shows what was")
+        raise NotFound(f"nothing was imported as {batch!r}; `moechat talks list` shows what was")
     return gone(unit, exchanges=tree.batches[batch].ids, episodes=(), facts=())
 
 

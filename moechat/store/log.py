@@ -27,6 +27,7 @@ An entry is an object with ``op``; ``growth`` says what each means.
     imported   batch                       ... and all of them stand in their day files
     forget     n ids [batch]               exchanges, episodes and facts that are being erased, and hidden until then
     forgotten  n                           how often something was erased
+    talk       talk [title pinned away]    what its owner calls a talk, and whether it is in the lists
 """
 
 from __future__ import annotations
@@ -265,6 +266,12 @@ class Log:
             unit.record([edit_entry(new)])
             unit.findings.drop([id_])
             self.file_settled()
+
+    def tell_talk(self, talk: str, **changes: str | bool) -> None:
+        """Give a talk another ``title``, or say whether it is ``pinned`` or put ``away``. Raises NotFound."""
+        with self._unit.writing("tell talk"):
+            self._unit.tree.require_talk(talk)
+            self._unit.record([{"op": "talk", "talk": talk, **changes}])
 
     def retract(self, id_: str) -> None:
         """Take an exchange back: nobody recalls it, and nothing that was derived from it stays."""

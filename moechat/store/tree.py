@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice, pairwise
 
+from moechat.errors import NotFound
 from moechat.store.entries import Batch, Entry, Node, Reread, Talk, Variant
 from moechat.store.formats import attachments_from, without_notice
 
@@ -69,7 +70,7 @@ class Growth:
         node = Node(id_, self.parents[id_], entry["at"], entry["user"], name, entry.get("speaker", ""), attachments)
         self.nodes[id_] = node
         self._sort(node)
-        self.spoken = name
+        self.spoken, self.talks[name].away = name, False
 
     def _place(self, id_: str, parent: str | None, talk: Talk) -> None:
         """Give an exchange its place in a talk, once: what it follows came before it, so that no path is a circle."""
@@ -228,6 +229,11 @@ class Growth:
     def _forgotten(self, entry: Entry) -> None:
         self.forgettings = max(self.forgettings, entry["n"])
 
+    def _told_of_talk(self, entry: Entry) -> None:
+        talk = self._talk(entry["talk"])
+        talk.title, talk.pinned = entry.get("title", talk.title), entry.get("pinned", talk.pinned)
+        talk.away = entry.get("away", talk.away)
+
     def _sort(self, node: Node) -> None:
         """Note what an exchange waits for."""
         is_hidden = node.id in self.retracted or any(node.id in ids for ids in self.forgets.values())
@@ -299,6 +305,7 @@ _STEPS: dict[str, Callable[[Growth, Entry], None]] = {
     "imported": Growth._imported,
     "forget": Growth._forget,
     "forgotten": Growth._forgotten,
+    "talk": Growth._told_of_talk,
 }
 
 
@@ -321,6 +328,11 @@ class Tree(Growth):
     def leaf(self, talk: str = "") -> str | None:
         """The exchange of a talk that its next message follows, None where nothing was said."""
         return self.talks[talk].leaf if talk in self.talks else None
+
+    def require_talk(self, name: str) -> None:
+        """Raises NotFound where there is no such talk."""
+        if name not in self.talks:
+            raise NotFound(f"there is no talk {name[:60]!r}; `moechat talks list` shows them")
 
     def ancestors(self, id_: str | None) -> Iterator[str]:
         """The exchange itself, its parent and so on to the root."""

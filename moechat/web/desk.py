@@ -6,9 +6,10 @@ What goes to a tab is JSON with HTML in it; the tab holds nothing that the house
 from __future__ import annotations
 
 import itertools
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,10 +19,13 @@ from moechat.access.login_words import Language
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.cue import Cue
+from moechat.curation.talks import ENDINGS, talks, title
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
 from moechat.house.studio import MAX_FILE_BYTES
 from moechat.turn import Shown
+from moechat.verbs import perform
+from moechat.verbs.whole_talks import VERBS
 from moechat.web import exchange, fault_words
 from moechat.web.clicks import Whereabouts
 from moechat.web.drawing import macros, picture_of
@@ -34,8 +38,19 @@ from moechat.when import Span
 
 View = dict[str, Any]
 """JSON for a tab."""
+_FILE_SIGNS = re.compile(r"[^\w .-]+")  # What no name of a file has.
 MAX_FOUND = 50
 SNIPPET_CHARS = 60  # Before and after what a search found.
+
+
+@dataclass(frozen=True)
+class TalkEntry:
+    """A talk in the list: where it is and what it is called. ``is_here``: it can be changed from here."""
+
+    place: Whereabouts
+    title: str = ""
+    pinned: bool = False
+    is_here: bool = False
 
 
 class Desk:
@@ -120,22 +135,56 @@ class Desk:
             "kept": words("held_note") if place.held else words("world_note", name=place.world) if place.world else "",
         }
 
-    def _talks(self, place: Whereabouts, agent: Agent) -> list[Whereabouts]:
+    def _talks(self, place: Whereabouts, agent: Agent) -> list[TalkEntry]:
         """The talks that one can go to with this character."""
-        here = [Whereabouts(place.character, place.world, name) for name in agent.store.tree.talks]
-        here += [place] if place.talk and place not in here else []
+        summaries = talks(agent.store)[::-1]
+        here = [
+            TalkEntry(Whereabouts(place.character, place.world, one.name), one.title, one.pinned, is_here=True)
+            for one in sorted(summaries, key=lambda one: (not one.pinned, bool(one.name)))
+        ]
+        if place.talk and place.talk not in [one.name for one in summaries]:
+            here.append(TalkEntry(place, title(agent.store, place.talk)))
         first = [Whereabouts(place.character)] if place.world else []
         others = (world for world in self.house.worlds(place.character, _user()) if world != place.world)
         worlds = [Whereabouts(place.character, world) for world in others]
         around = (_user(), place.character, place.world)
         held = [one for user, one in self._held if (user, one.character, one.world) == around]
-        return [*first, *here, *held, *worlds]
+        return [*map(TalkEntry, first), *here, *map(TalkEntry, [*held, *worlds])]
+
+    def one_talk(self, place: Whereabouts, words: Words) -> View:
+        """What can be done with a talk: ``{html}``."""
+        store = self.agent(place).store
+        store.tree.require_talk(place.talk)
+        form = macros("talk", words).one_talk(place, title(store, place.talk), store.tree.talks[place.talk].pinned)
+        return {"html": str(form)}
+
+    def do_with_talk(self, place: Whereabouts, words: Words, action: Mapping[str, str]) -> View:
+        """Do it: ``note`` says so, ``gone`` that the talk is in no list any more, ``file`` and ``text`` are an export."""
+        agent, act = self.agent(place), action.get("act", "")
+        if act in ("title", "pin", "unpin", "delete") and self.turns.current(agent.in_talk(place.talk)):
+            return {"note": words("wait_reply"), "bad": True}
+        if act == "export":
+            form: Any = action.get("form", "")
+            wish = {"talk": place.talk, "form": form, "reasons": action.get("reasons") == "true"}
+            text = perform(VERBS["export"], agent, wish)
+            name = title(agent.store, place.talk) or agent.character.name
+            return {"file": f"{_FILE_SIGNS.sub(' ', name).strip()}.{ENDINGS[form]}", "text": text}
+        values: dict[str, dict[str, Any]] = {
+            "title": {"title": action.get("title", "")},
+            "delete": {"forget": action.get("forget") == "true"},
+        }
+        if act not in ("title", "pin", "unpin", "delete"):
+            raise NotFound("there is no such thing to do with a talk")
+        perform(VERBS[act], agent, {"talk": place.talk, **values.get(act, {})})
+        self.news.changed()
+        return {"note": words(f"talk_{act}_done"), "gone": act == "delete" and bool(place.talk)}
 
     def title(self, place: Whereabouts, agent: Agent, words: Words) -> str:
         chat = self.house.config.chat
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
         draw, name = macros("talk", words), agent.character.name
-        return str(draw.header(name, draw.talk_name(place), self.house.connected, model, self._picture(place)))
+        called = draw.talk_name(place, "" if place.held else title(agent.store, place.talk))
+        return str(draw.header(name, called, self.house.connected, model, self._picture(place)))
 
     def _picture(self, place: Whereabouts) -> str:
         return picture_of(self.house.gallery.portrait(place.character))

@@ -85,6 +85,7 @@ class Doings:
         self._clicks = itertools.count()
         self.verbs: Mapping[str, Callable[[Wish], View]] = {
             "open": self.open, "earlier": self.earlier, "around": self.around, "search": self.search, "hold": self.hold,
+            "one-talk": self.one_talk, "talk-do": self.talk_do,
             "say": self.say, "again": self.again, "stop": self.stop, "choose": self.choose, "branch": self.branch,
             "correct": self.correct, "delete": self.delete, "restore": self.restore, "remember": self.remember,
             "trace": self.trace, "room": self.room, "guide": self.guide,
@@ -111,6 +112,12 @@ class Doings:
 
     def hold(self, wish: Wish) -> View:
         return {"place": asdict(self.desk.hold(wish.place))}
+
+    def one_talk(self, wish: Wish) -> View:
+        return self.desk.one_talk(wish.place, wish.words)
+
+    def talk_do(self, wish: Wish) -> View:
+        return self.desk.do_with_talk(wish.place, wish.words, wish.action)
 
     # ---- talking
 

@@ -108,7 +108,7 @@ def test_taking_back_tells_what_goes_and_keeps_what_the_owner_wrote(home: Home) 
         assert agent.memories.take_back(batch) == lost
         assert [one.text for one in agent.store.findings.facts()] == ["用户吃香菜会不舒服"]
         for verb in (agent.memories.takes_back, agent.memories.take_back):
-            with pytest.raises(NotFound, match="log talks"):
+            with pytest.raises(NotFound, match="talks list"):
                 verb(batch)
 
 

@@ -71,10 +71,10 @@ def test_it_is_recalled_by_time_and_meaning_and_read_by_rules(moechat: Shell) ->
 
 def test_the_talk_may_have_another_name_and_is_listed_with_its_batch(moechat: Shell) -> None:
     batch = moechat.json("import", "talk", saved(moechat, TALK), "--talk", "从前")["batch"]
-    (_, talk) = rows(moechat, "log", "talks")
+    (_, talk) = rows(moechat, "talks", "list")
     assert (talk["name"], talk["exchanges"], talk["first"]) == ("从前", 2, "我养了一只叫年糕的猫")
     assert talk["imports"] == [{"batch": batch, "at": "2025-05-20T15:00:00+08:00"}]
-    assert f"imported 2025-05-20 as {batch}" in moechat("log", "talks")[1][1]
+    assert f"imported 2025-05-20 as {batch}" in moechat("talks", "list")[1][1]
 
 
 def test_a_reply_before_any_message_answers_nothing_and_a_message_may_have_no_reply(moechat: Shell) -> None:
@@ -129,7 +129,7 @@ def test_an_import_is_taken_back_whole(moechat: Shell) -> None:
     done = moechat.json("import", "take-back", batch, "--yes", now="2025-05-20T15:02")
     assert (done["batch"], done["exchanges"]) == (batch, 2) and done["facts"] >= 1
     assert rows(moechat, "log", "list")[0]["id"] == said
-    assert [talk["name"] for talk in rows(moechat, "log", "talks")] == [""]
+    assert [talk["name"] for talk in rows(moechat, "talks", "list")] == [""]
     assert holders(moechat, "它三个月大") == []
     assert moechat.json("verify")["problems"] == []
     assert moechat.json("import", "talk", saved(moechat, TALK))["batch"] == batch, "it may come again"
@@ -151,7 +151,7 @@ def test_taking_back_asks_and_says_what_would_go(moechat: Shell, monkeypatch: py
 
 def test_a_batch_that_is_not_there_is_refused(moechat: Shell) -> None:
     status, _, errors = moechat("import", "take-back", "niemand")
-    assert (status, len(errors)) == (1, 1) and "log talks" in errors[0]
+    assert (status, len(errors)) == (1, 1) and "talks list" in errors[0]
 
 
 def test_a_world_has_its_own_imports(moechat: Shell) -> None:

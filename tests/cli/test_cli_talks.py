@@ -30,6 +30,10 @@ def rows(moechat: Shell, *args: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in lines]
 
 
+def listed(moechat: Shell) -> list[dict[str, object]]:
+    return [json.loads(line) for line in moechat("talks", "list", "--json", now=LATER)[1]]
+
+
 # ---- talks
 
 
@@ -58,11 +62,13 @@ def test_talks_are_listed_with_their_first_line_their_number_and_their_last_time
     moechat.json("say", "我们去青岛坐高铁\n住三天", "--talk", "计划")
     moechat.json("say", "还是坐船", "--talk", "计划", now="2025-05-20T15:01")
     moechat.json("say", "我住在杭州", now="2025-05-20T15:02")
-    assert rows(moechat, "talks") == [
-        {"name": "计划", "first": "我们去青岛坐高铁", "exchanges": 2, "last": "2025-05-20T15:01:00+08:00", "imports": []},
-        {"name": "", "first": "我住在杭州", "exchanges": 1, "last": "2025-05-20T15:02:00+08:00", "imports": []},
-    ]  # fmt: skip
-    _, lines, _ = moechat("log", "talks", now=LATER)
+    plan, first = listed(moechat)
+    assert plan == {
+        "name": "计划", "title": "计划", "pinned": False, "first": "我们去青岛坐高铁", "exchanges": 2,
+        "last": "2025-05-20T15:01:00+08:00", "imports": [],
+    }  # fmt: skip
+    assert (first["name"], first["first"], first["exchanges"]) == ("", "我住在杭州", 1)
+    _, lines, _ = moechat("talks", "list", now=LATER)
     assert lines == [
         "计划 [2 exchanges, last 2025-05-20 15:01] 我们去青岛坐高铁",
         "(first) [1 exchanges, last 2025-05-20 15:02] 我住在杭州",
@@ -70,8 +76,51 @@ def test_talks_are_listed_with_their_first_line_their_number_and_their_last_time
 
 
 def test_a_memory_without_talk_lists_the_first_one_alone(moechat: Shell) -> None:
-    assert rows(moechat, "talks") == [{"name": "", "first": "", "exchanges": 0, "last": None, "imports": []}]
-    assert moechat("log", "talks", now=LATER)[1] == ["(first) [0 exchanges, nothing said] "]
+    assert [(one["name"], one["exchanges"], one["last"]) for one in listed(moechat)] == [("", 0, None)]
+    assert moechat("talks", "list", now=LATER)[1] == ["(first) [0 exchanges, nothing said] "]
+
+
+def test_a_talk_gets_another_title_a_place_at_the_head_and_an_end(moechat: Shell) -> None:
+    moechat.json("say", "我们去青岛坐高铁", "--talk", "计划")
+    moechat.json("say", "我住在杭州", now="2025-05-20T15:02")
+    moechat("talks", "title", "计划", "青岛之行", now=LATER)
+    moechat("talks", "pin", "计划", now=LATER)
+    assert [(one["name"], one["title"], one["pinned"]) for one in listed(moechat)] == [
+        ("", "", False), ("计划", "青岛之行", True),
+    ]  # fmt: skip
+    moechat("talks", "unpin", "计划", now=LATER)
+    assert [one["name"] for one in listed(moechat)] == ["计划", ""]
+    assert "80 at most" in moechat("talks", "title", "计划", "长" * 81, now=LATER)[2][0]
+    moechat("talks", "delete", "计划", now=LATER)
+    assert [one["name"] for one in listed(moechat)] == [""]
+    assert "青岛" in texts(moechat, "我们怎么去青岛")  # its words stay in memory
+    moechat.json("say", "还是坐船", "--talk", "计划", now=LATER)
+    assert [one["title"] for one in listed(moechat)] == ["", "青岛之行"]  # spoken in again, it is there again
+
+
+def test_a_talk_is_deleted_with_all_that_was_said_in_it(moechat: Shell) -> None:
+    moechat.json("say", "我们去青岛坐高铁", "--talk", "计划")
+    moechat("talks", "delete", "计划", "--forget", "--yes", now=LATER)
+    assert [one["name"] for one in listed(moechat)] == [""]
+    assert "青岛" not in texts(moechat, "我们怎么去青岛")
+    assert "stays" in moechat("talks", "delete", "", now=LATER)[2][0]
+    assert "no talk" in moechat("talks", "delete", "没有这个", now=LATER)[2][0]
+
+
+def test_a_talk_is_written_in_four_forms(moechat: Shell, tmp_path: Path) -> None:
+    moechat.json("say", "我们去青岛坐高铁", "--talk", "计划")
+    moechat.json("say", "我们怎么去青岛来着", now="2025-05-20T15:02")
+    for form in ("markdown", "text", "sillytavern", "json"):
+        lines = moechat("talks", "export", "计划", "--form", form, now=LATER)[1]
+        assert "我们去青岛坐高铁" in "\n".join(lines), form
+    assert any("← " in line and "高铁" in line for line in
+               moechat("talks", "export", "", "--form", "text", "--reasons", now=LATER)[1])  # fmt: skip
+    for form in ("sillytavern", "json"):
+        file = tmp_path / f"{form}.jsonl"
+        file.write_text("\n".join(moechat("talks", "export", "计划", "--form", form, now=LATER)[1]), encoding="utf-8")
+        assert moechat("import", "talk", str(file), "--me", "阿明", "--world", form, now=LATER)[0] == 0
+        _, lines, _ = moechat("talks", "list", "--json", "--world", form, now=LATER)
+        assert [json.loads(line)["exchanges"] for line in lines if form in line] == [1]
 
 
 def test_a_branch_of_one_talk_leaves_the_others(moechat: Shell) -> None:

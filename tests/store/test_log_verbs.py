@@ -224,7 +224,7 @@ def test_an_import_is_taken_back_once(home: Home, any_store: Store) -> None:
     assert (lost.exchanges, [one.text for one in lost.facts]) == (ids, ["从前的事"])
     assert set(ids) <= any_store.hidden()
     for unknown in (batch, "nothing"):
-        with pytest.raises(NotFound, match=f"nothing was imported as '{unknown}'; `moechat log talks`"):
+        with pytest.raises(NotFound, match=f"nothing was imported as '{unknown}'; `moechat talks list`"):
             erasure.imported(any_store, unknown)
     erasure.erase(any_store, lambda: None)
     assert (any_store.exchanges.times(), any_store.findings.facts(), any_store.tree.batches) == ([], [], {})

@@ -179,6 +179,37 @@ def test_talks_share_a_memory_worlds_do_not_and_nothing_is_kept_off_the_record(
         assert house.worlds("小满") == ["古代"]
 
 
+def test_a_talk_gets_a_title_by_itself_and_another_by_hand_is_kept_and_ends(tmp_path: Path, browser: Browser) -> None:
+    with served(tmp_path, *(f"回{n}" for n in range(9))) as (house, url), tab(browser, url) as page:
+
+        def more(title: str) -> None:
+            page.locator("#talks .talk-row", has_text=title).locator(".talk-more").click()
+
+        ask(page, "我住在杭州")
+        page.locator("#talks [data-do=new-talk]").click()
+        page.get_by_role("button", name="开始").click()
+        expect(page.locator(".which-talk")).to_contain_text("新对话")
+        ask(page, "下个月想去青岛看海，坐高铁去，住三天再回来，你说好不好")
+        expect(page.locator(".which-talk")).to_contain_text("下个月想去青岛看海")
+        more("青岛")
+        page.locator("#sheet input[name=title]").fill("青岛之行")
+        page.locator("#sheet [type=submit]").click()
+        expect(page.locator(".which-talk")).to_contain_text("青岛之行")
+        more("青岛之行")
+        page.get_by_role("button", name="置顶").click()
+        expect(page.locator("#talks .talk-row").first).to_contain_text("★ 青岛之行")
+        more("青岛之行")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Markdown").click()
+        assert "坐高铁去" in download.value.path().read_text("utf-8")
+        assert download.value.suggested_filename == "青岛之行.md"
+        page.get_by_role("button", name="删掉，并且彻底忘掉").click()
+        page.get_by_role("button", name="再按一次").click()
+        expect(messages(page)).to_have_text(["我住在杭州"])
+        expect(page.locator("#talks")).not_to_contain_text("青岛")
+        assert "青岛" not in "".join(path.read_text("utf-8") for path in house.data.rglob("*.jsonl"))
+
+
 def test_a_long_line_of_code_scrolls_by_itself(tmp_path: Path, browser: Browser) -> None:
     reply = (
         "*笑了。*看：\n\n- 一\n- [二](http://example.com/x)\n\n```python\n"

@@ -26,6 +26,7 @@ from moechat.model import Exchange
 from moechat.turn import Shown
 from moechat.web import drawing, exchange, markdown, running, serve, why, words
 from moechat.web.clicks import Whereabouts
+from moechat.web.desk import TalkEntry
 from moechat.web.exchange import Face
 from moechat.web.page_server import POLICY
 from moechat.web.turns import Turns
@@ -143,11 +144,15 @@ def test_names_and_problems_stay_text_too() -> None:
     evil = Portrait(EVIL, EVIL, "zh", EVIL, EVIL)
     draw, parts = drawing.macros("talk", ZH), drawing.macros("parts", ZH)
     drawn = draw.characters([evil], EVIL) + draw.notice(EVIL) + parts.problems([EVIL]) + parts.avatar(EVIL)
-    drawn += draw.header(EVIL, EVIL, True, EVIL) + draw.talks([place], place)
+    drawn += draw.header(EVIL, EVIL, True, EVIL) + draw.talks([TalkEntry(place, EVIL, True, True)], place)
+    drawn += draw.one_talk(place, EVIL, True)
     drawn += draw.found([(shown(EVIL).exchange, "user", EVIL)], 1)
     reader = Reader(f"{drawn}")
     assert reader.tags <= {
         "nav",
+        "form",
+        "label",
+        "input",
         "button",
         "span",
         "details",

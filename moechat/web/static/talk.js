@@ -424,8 +424,10 @@ document.addEventListener("moechat:frame", () => {
     if (kind === "held") {
       const view = await ask("hold");
       if (view?.place) await go(view.place);
-    } else if (!name) {
+    } else if (!name && kind === "world") {
       return tell(state.labels.needs_name, true, []);
+    } else if (!name) {
+      await go({ talk: `page ${new Date().toISOString().slice(0, 19)}`, held: 0 });
     } else {
       const world = kind === "world" ? name : state.place.world;
       await go({ world, talk: kind === "world" ? "" : name });
@@ -433,9 +435,35 @@ document.addEventListener("moechat:frame", () => {
     fold();
     box.focus();
   }
+  async function withTalk(name, action) {
+    const view = await ask("talk-do", { talk: name, action });
+    if (!view || view.bad) return;
+    if (view.file) {
+      const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([view.text])), download: view.file });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+      return;
+    }
+    fold();
+    await (view.gone && name === state.place.talk ? go({ talk: "", held: 0 }) : window.moechat.open());
+    box.focus();
+  }
   const around_the_talk = {
     go: ({ talk: name, world, held }) => { fold(); go({ talk: name, world, held: Number(held) }); },
     talks: () => (sheet.hidden ? unfold(part("characters"), part("talks")) : fold()),
+    "one-talk": async ({ talk: name }) => {
+      const view = await ask("one-talk", { talk: name });
+      if (view?.html) unfold(made(view.html));
+    },
+    "talk-do": (data, button) => {
+      if (data.sure && !data.asked) { // What cannot be undone is asked once more.
+        button.textContent = data.sure;
+        data.asked = "true";
+        return;
+      }
+      const reasons = String(sheet.querySelector("[name=reasons]")?.checked ?? false);
+      withTalk(data.talk, { act: data.act, form: data.form ?? "", forget: data.forget ?? "", reasons });
+    },
     "new-talk": () => unfold(made(`<div>${state.labels.new_talk}</div>`)),
     find: () => (sheet.hidden ? find() : fold()),
     close: fold,
@@ -456,9 +484,14 @@ document.addEventListener("moechat:frame", () => {
       fold();
       go({ character: name.dataset.name }).then(() => box.focus());
     } else if (button && !button.closest("#said") && button.tagName !== "FORM") {
-      around_the_talk[button.dataset.do]?.(button.dataset);
+      around_the_talk[button.dataset.do]?.(button.dataset, button);
     }
   });
-  sheet.addEventListener("submit", (event) => { event.preventDefault(); begin(new FormData(event.target)); });
+  sheet.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const data = new FormData(event.target);
+    if (event.target.dataset.do === "title") withTalk(event.target.dataset.talk, { act: "title", title: data.get("title") });
+    else begin(data);
+  });
   sheet.addEventListener("keydown", (event) => { if (event.key === "Escape") fold(); });
 });

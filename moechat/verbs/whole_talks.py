@@ -1,0 +1,89 @@
+"""The verbs over whole talks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from moechat.errors import FieldError
+from moechat.verbs import Values, Verb, value
+
+if TYPE_CHECKING:
+    from moechat.agent import Agent
+    from moechat.curation.talks import TalkSummary
+
+MAX_TITLE_CHARS = 80
+
+
+class One(Values):
+    talk: str = value('a talk by its name, as `talks list` shows it; "" is the first', "TALK")
+
+
+class Title(One):
+    title: str = value('what it is called from now on; "" for what it is called by itself', "TITLE")
+
+
+class Delete(One):
+    forget: bool = value("erase what was said in it, and all that was made of that, for good", default=False)
+    yes: bool = value("do not ask", default=False)
+
+
+class Export(One):
+    form: Literal["markdown", "text", "sillytavern", "json"] = value("what it is written as", default="markdown")
+    reasons: bool = value("with the memories that each reply rests on", default=False)
+
+
+def _listed(agent: Agent, _: Values) -> list[TalkSummary]:
+    from moechat.curation.talks import talks
+
+    return talks(agent.store)
+
+
+def _titled(agent: Agent, wish: Title) -> str:
+    """What the talk is called now. Raises FieldError, NotFound."""
+    from moechat.curation.talks import title
+
+    words = " ".join(wish.title.split())
+    if len(words) > MAX_TITLE_CHARS:
+        raise FieldError("title", words[:40], f"has {len(words)} letters; use {MAX_TITLE_CHARS} at most")
+    agent.store.log.tell_talk(wish.talk, title=words)
+    return title(agent.store, wish.talk)
+
+
+def _deleted(agent: Agent, wish: Delete) -> int:
+    """How many exchanges were in the talk. Raises NotFound, FieldError for the first talk, which can only be emptied."""
+    tree = agent.store.tree
+    if not wish.talk and not wish.forget:
+        raise FieldError("talk", "", "is the first one, which stays; forget what was said in it, or begin another")
+    if wish.talk or wish.forget:  # what it was called goes with its words
+        title: dict[str, str | bool] = {"title": "", "pinned": False} if wish.forget else {}
+        agent.store.log.tell_talk(wish.talk, away=bool(wish.talk), **title)
+    ids = [id_ for id_ in list(tree.parents) if tree.talk_of(id_) == wish.talk and id_ not in tree.taken_out()]
+    if wish.forget and ids:
+        agent.memories.forget(ids)
+    return len(ids)
+
+
+def _exported(agent: Agent, wish: Export) -> str:
+    from moechat.curation.talks import title, written
+
+    agent.store.tree.require_talk(wish.talk)
+    path, character = agent.in_talk(wish.talk).path, agent.character
+    heading = title(agent.store, wish.talk) or character.name
+    rows = path.shown(path.on_path())
+    return written(rows, heading, character.user_name, character.name, wish.form, reasons=wish.reasons)
+
+
+def _pinned(agent: Agent, wish: Any, *, on: bool) -> None:
+    agent.store.log.tell_talk(wish.talk, pinned=on)
+
+
+VERBS: Mapping[str, Verb] = {
+    "list": Verb("every talk, the one last spoken in last", Values, _listed, reads=True),
+    "title": Verb("call a talk by another title", Title, _titled),
+    "pin": Verb("keep a talk at the head of the list", One, lambda agent, wish: _pinned(agent, wish, on=True)),
+    "unpin": Verb("treat a talk as all others", One, lambda agent, wish: _pinned(agent, wish, on=False)),
+    "delete": Verb("take a talk out of the lists; what was said in it stays in memory unless you say otherwise", Delete,
+                   _deleted, waits=True),
+    "export": Verb("write a talk to the screen, or with > into a file", Export, _exported, reads=True),
+}  # fmt: skip
