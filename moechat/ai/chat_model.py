@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # half a second: it is imported at the first call
     from openai import OpenAI
 
 CONNECT_S = 10.0
-MOST_NAMES, NAME_CHARS = 1000, 200  # So many models of an endpoint are listed, and so much of a name.
+MOST_NAMES, NAME_CHARS = 1000, 200  # The models of an endpoint that are listed, and the characters of a name.
 FORMS = ("json_schema", "json_object", "plain")  # Answers are asked for in these forms, best first.
 CUT = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 REFUSED = frozenset({"content_filter", "refusal"})
@@ -99,7 +99,7 @@ class ChatModel(Protocol):
         self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, silence_s: float
     ) -> ReplyStream:
         """An answer in pieces, as JSON of that schema as far as the model supports it; a thinking model's thoughts may be among
-        them. Raises ModelError, of kind ``timeout`` after so many seconds without a sign of life."""
+        them. Raises ModelError, of kind ``timeout`` after that many seconds without a sign of life."""
         ...
 
     def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # an extra, imported at the first use
 
 
 LOOK_S = 0.05  # A reply that waits for its turn checks this often whether it was stopped.
-PIECE = 64  # A prompt is read by so many tokens at a time; between two of them, the model can be stopped.
+PIECE = 64  # Tokens of a prompt that are read at a time; between two pieces, the model can be stopped.
 EXIT_S = 30.0  # At its end, the program waits this long for a token, because a thread in llama.cpp cannot outlive it.
 
 

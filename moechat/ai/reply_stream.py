@@ -16,7 +16,7 @@ from moechat.ai.cleaner import Instead
 from moechat.errors import ModelError
 from moechat.model import Usage
 
-MOST_CALLS = 128  # A reply asks for so many calls of tools at most.
+MOST_CALLS = 128  # Calls of tools that one reply may ask for.
 JOIN_S = 1.0  # close() waits this long for the worker after hanging up.
 
 Put = Callable[[str], bool]

@@ -44,7 +44,7 @@ class Window:
         return max(1, int(seconds / (self.token_s * self.ratio))) if self.token_s else 0
 
     def counted(self, ours: int, usage: Usage) -> None:
-        """The server reports this for a prompt of so many of our tokens."""
+        """The server reports this for a prompt of this many of our tokens."""
         reported, anew = usage.prompt, usage.prompt - (usage.cached or 0)
         if usage.read_s and anew >= LEAST:
             self.token_s = usage.read_s / anew
@@ -56,7 +56,7 @@ class Window:
             self.ratio = reported / ours
 
     def overflowed(self, ours: int, words: str) -> None:
-        """A prompt of so many of our tokens was too much, in these words of the server."""
+        """A prompt of this many of our tokens was too much, in these words of the server."""
         match = _TOLD.search(words)
         shown = int(match[1]) if match else 0
         if shown and (not self.tokens or shown < self.tokens):

@@ -27,7 +27,7 @@ KEYS: Mapping[Kind, tuple[str, ...]] = {
     "fact": ("text", "kind", "entity", "keyword", "target", "polarity", "single"),
     "event": ("text", "happened", "place", "keywords", "topic", "importance"),
 }
-MOST_KEYWORDS = 6  # So many are found in the words where the owner names none.
+MOST_KEYWORDS = 6  # Found in the words where the owner names none.
 WHEN = (
     "write it as 2025-05-20, 2025-05-20T15:03, two of them with / between, or in words such as 去年夏天 or last Friday"
 )

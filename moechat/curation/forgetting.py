@@ -28,7 +28,7 @@ from moechat.store.kinds import Store
 Kept = Literal["", "pinned", "owner", "author"]
 Why = Literal["full", "inactive", "room", "not_active", "recent"]
 
-FADED = 0.21  # Of what was learned once, so much is left a week later: it counts as faded.
+FADED = 0.21  # What is left a week later of what was learned once: it counts as faded.
 FADES_AFTER_DAYS = 7.0  # A memory of strength 1 fades in this time.
 DAY_S = 86_400.0
 SHORTEST_DAYS = 1 / 24  # No cleaning follows another sooner, whatever is configured: each takes a second.

@@ -14,9 +14,9 @@ from moechat.recall.layers import Layers
 from moechat.store.search import Kind
 from moechat.when.names import has_han
 
-MOST = 12  # The letter has so many sentences.
+MOST = 12  # Sentences of the letter.
 PEOPLE = 8
-OF_EACH = 3  # So much of each of the people.
+OF_EACH = 3  # Memories of each of the people.
 LATELY = 6
 
 _DATE = re.compile(  # It stands before the sentence, and so does what 昨天 meant.

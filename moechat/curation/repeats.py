@@ -15,7 +15,7 @@ from moechat.model import Exchange
 from moechat.recall.layers import Layers
 from moechat.store.erasure import Gone
 
-HAN, WORDS = 6, 4  # So many Chinese characters, or other words, in a row are a run.
+HAN, WORDS = 6, 4  # Chinese characters, or other words, in a row that make a run.
 LOOKED_AT = 60  # The exchanges that are nearest in words are looked at.
 SAYING = 6  # A run that more of them have is a way of speaking.
 ENOUGH = (

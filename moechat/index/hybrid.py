@@ -71,8 +71,8 @@ COLUMNS = {
 
 DAY_S = 86_400.0
 TALK_GAP_S = 3600.0  # A longer pause ends a talk.
-FULL_BELOW = 3000  # Up to so many documents all are scored; else the best, and what is near them.
-BEST = 50  # So many of the best by words, and of those by meaning.
+FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what is near them.
+BEST = 50  # Of the best by words, and of those by meaning.
 
 
 @dataclass(frozen=True, slots=True)

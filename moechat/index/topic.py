@@ -22,8 +22,8 @@ from moechat.rules.activation import PARENT, PRIMARY, RELATED, SliceSource, part
 from moechat.topic_path import ARROW, is_within, moved, parent_of, topic_path
 
 LIMIT = 5
-NEWEST = 2  # So many slices of the parent, and of each related path, are candidates.
-MANY = 1_000  # From so many candidates on, the best are picked out before they are sorted.
+NEWEST = 2  # Slices of the parent, and of each related path, that are candidates.
+MANY = 1_000  # Of more candidates, the best are picked out before they are sorted.
 
 Visible = Callable[[Ints], NDArray[np.bool_]]
 """Which of these keys may be seen."""

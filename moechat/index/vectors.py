@@ -41,7 +41,7 @@ from moechat.index.vector_rows import (
 TOLERANCE = 1e-6  # Without it a float32 .38 is not >= .38 (golden of seed 003).
 MISSING = -1.0  # This is the score of a position that holds no vector.
 FLAT_FLOATS = 16 << 20  # Rows * dim that a flat scan compares in 2 ms.
-CANDIDATES = 1200  # Among so many rows are .98 of the 50 nearest of 200,000.
+CANDIDATES = 1200  # Rows among which .98 of the 50 nearest of 200,000 are.
 CANDIDATES_PER_ROW = 20  # For each row that is asked for, at least.
 MIXED = 64  # Neighbouring dimensions that are mixed before each gives a bit: a vector may be sparse.
 MEAN_OF = 4096  # Rows that the mean is taken of.

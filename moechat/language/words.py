@@ -18,7 +18,7 @@ from moechat.language.lexicon import Lexicon
 from moechat.when.names import HAN
 
 LONGEST_TOKEN = 64
-LONGEST_RUN = 400  # So many characters without a mark are segmented at once: the time grows with their square.
+LONGEST_RUN = 400  # Characters without a mark that are segmented at once: the time grows with their square.
 COUNTED = 65536  # texts whose tokens are remembered
 
 _CJK = HAN + "\u3040-\u30ff"

@@ -66,7 +66,7 @@ def _within(exchanges: Sequence[Exchange], tokens: int) -> Sequence[Exchange]:
 
 
 def oldest(exchanges: Sequence[Exchange], excess: int) -> str:
-    """The last exchange to leave out, so that what is left has so many tokens less. They go a quarter at a time, so that the
+    """The last exchange to leave out, so that what is left has that many tokens less. They go a quarter at a time, so that the
     rest stays the same for long."""
     quarter = math.ceil(len(exchanges) / 4)
     end = size = 0

@@ -23,7 +23,7 @@ from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.model import Episode, Fact, FactDraft
 
 RECORDS = 25_000  # At most this many events and facts; the oldest go first. An owner keeps 20,000 (seed 004).
-AT_ONCE = 500  # So many episodes are read at a time.
+AT_ONCE = 500  # Episodes that are read at a time.
 SAMPLE = 512  # Only this many records of a word are read, the newest.
 CHANCE = 1e-9  # Words that meet only by chance have less information than this.
 WEIGHED = 128  # Only this many words are weighed for a word, the most frequent.

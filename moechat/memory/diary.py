@@ -30,9 +30,9 @@ Side = Literal["user", "char"]
 SIDES: tuple[Side, Side] = ("user", "char")
 Reasons = tuple[float, Mapping[str, float], Sequence[str]]
 """The score of a hit, its parts, and the words of the question that it has."""
-RARE = 6  # A word that so many sides of exchanges have tells of a matter.
-ELSEWHERE = 3  # So many exchanges of other days come where a named time holds no answer.
-WRITTEN_FIRST = 3  # So many events of an asked time that no exchange tells of stand before what was said then.
+RARE = 6  # A word that no more sides of exchanges have tells of a matter.
+ELSEWHERE = 3  # Exchanges of other days that come where a named time holds no answer.
+WRITTEN_FIRST = 3  # Events of an asked time that no exchange tells of; they stand before what was said then.
 IDLE = ("is", "idle")  # An event with this predicate and object is none (generative agents).
 
 

@@ -44,9 +44,9 @@ ROWS_LOCK = (
     "rows.lock"  # In .index; held while files by row are renamed, written or deleted, never while texts are embedded.
 )
 ROWS_AT_ONCE = 500
-AT_ONCE = 500  # So many new rows are indexed by whoever follows the store; more wait for the background.
-BEHIND = 50  # So many are indexed there at a time: a search waits that long.
-MANY_ROWS = 5000  # After so many, the words' index is written, so that a kill does not cost them again.
+AT_ONCE = 500  # New rows that whoever follows the store indexes; more wait for the background.
+BEHIND = 50  # Rows that are indexed there at a time: a search waits that long.
+MANY_ROWS = 5000  # After these, the words' index is written, so that a kill does not cost them again.
 
 
 class RowFiles:

@@ -20,12 +20,12 @@ from moechat.index.vectors import VectorTable
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched, named_sides
 from moechat.store.kinds import Store
 
-BATCH = 32  # So many exchanges are embedded at once.
+BATCH = 32  # Exchanges that are embedded at once.
 
 
 @dataclass(frozen=True)
 class _Looked:
-    """The rows that lacked a vector at a look, newest first, after so many had come."""
+    """The rows that lacked a vector at a look, newest first, and how many had come by then."""
 
     stamp: tuple[int, int]
     came: int

@@ -36,10 +36,10 @@ BELONGS = {"relevance": 0.11, "share": 0.43, "meaning": 0.59}
 """What counts for a question that something of the diary belongs to it, 1 being enough: the relevance of the best hit, the share
 of its words that the diary knows, and the mean cosine of the three nearest over the threshold of the model. Fitted on five kinds
 of talk against questions of other diaries and small talk (docs/recall.md)."""
-TELLS = 0.3  # A message that asks nothing must belong by so much more to bring the past up.
+TELLS = 0.3  # Added to the threshold of a message that asks nothing.
 LATIN = 0.12  # So does one without Chinese: of a Latin text, whose words are few and common, more is known by chance.
 UNHEARD_NAME = 0.1  # And so does one that names somebody or something that the diary never heard of.
-LOOKED_AT = 30  # Of so many of the best hits.
+LOOKED_AT = 30  # Top hits inspected.
 NEAREST = 3
 
 

@@ -28,7 +28,7 @@ from moechat.store.kinds import Store
 from moechat.topic_path import is_within, moved, topic_path
 
 FILE = "topics.npz"
-SAVE_AFTER = 500  # The indexes are written when so many episodes have come or gone.
+SAVE_AFTER = 500  # The indexes are written when this many episodes have come or gone.
 
 
 @dataclass(frozen=True)

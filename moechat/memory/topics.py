@@ -28,8 +28,8 @@ from moechat.rules.activation import PRIMARY, parts
 from moechat.store.kinds import Store
 from moechat.topic_path import ARROW, moved, parent_of, topic_path
 
-DEPTH = 30  # So many slices of a topic are weighed by likeness too, and one recall gives so many of the asked days.
-NEARNESS = 2.0  # A cosine counts so much beside the score (seed 002 knows none): measured on the recall benchmark.
+DEPTH = 30  # Slices of a topic that are weighed by likeness too, and of the asked days that one recall gives.
+NEARNESS = 2.0  # What a cosine counts beside the score (seed 002 knows none): measured on the recall benchmark.
 LONGEST_SPAN = timedelta(days=7)  # A longer span is not asked for day by day.
 
 

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
 HEADED = ("persona", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
 MOMENT_AGO = timedelta(hours=1)  # Until then the prompt says that something was said a moment ago in another talk.
-AGO = timedelta(hours=20)  # After so long the prompt says how long ago the last talk was.
+AGO = timedelta(hours=20)  # After this pause the prompt says how long ago the last talk was.
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
 _WITH_MACROS = (*_IN_PERSONA, "system_prompt")
 

@@ -34,10 +34,10 @@ from moechat.when import Span
 from moechat.when.names import has_han
 
 log = logging.getLogger(__name__)
-CUE_TOKENS = 1200  # A model that is asked for cues is shown so much of the topic tree.
-DEPTH = 30  # A recipe hands over so many candidates (n_count of seed 000).
+CUE_TOKENS = 1200  # Of the topic tree, shown to a model that is asked for cues.
+DEPTH = 30  # Candidates that a recipe hands over (n_count of seed 000).
 COMMON = 100  # A word that more episodes than this have tells none of them from the others.
-MOST_READ = 400  # In so many characters of a message words are looked for that associate.
+MOST_READ = 400  # Characters of a message in which words are looked for that associate.
 LONGEST_NAME = 24
 SPEAKERS = ("用户", "user", "the user", "角色", "character", "i", "you", "我", "你")
 UNIT_S = {"seconds": 1.0, "hours": 3600.0, "days": 86_400.0}

@@ -43,9 +43,9 @@ from moechat.store.disk import index_folder, is_writable
 from moechat.store.kinds import Store
 
 LORE = "lore"  # This table has the vectors of the world book, by text, in the character's folder.
-FEWEST = 300  # However slowly a model reads, so many tokens of memory are recalled.
+FEWEST = 300  # Tokens of memory that are recalled however slowly a model reads.
 SHARE = 0.25  # Recalled memory takes no more than this part of what the model can read at once.
-LOADING_S = 20.0  # The first recall also reads what the recipes need; for that it has so much longer.
+LOADING_S = 20.0  # Added to the deadline of the first recall, which also reads what the recipes need.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
 LONGEST_CUE = 4_000  # in characters
 READING: Mapping[str, str] = {

@@ -21,7 +21,7 @@ from moechat.store.kinds import Store
 from moechat.when.span import in_zone
 
 RECIPE = "plans"
-OVERDUE = timedelta(days=14)  # A plan that the talks since have passed over counts as due for so long.
+OVERDUE = timedelta(days=14)  # How long a plan that the talks since have passed over counts as due.
 MOST_PLANS = 4
 MEANT = 0.25  # A question whose cosine with a plan is this much asks after it, whatever its words.
 CHARACTER = ("character", "角色")

@@ -29,7 +29,7 @@ CLASSES = {
 }  # fmt: skip
 AHEAD = timedelta(days=400)
 MOST_PROMISES = 3
-MOST_LOOKED_AT = 12  # So many of the newest facts of a class are looked at.
+MOST_LOOKED_AT = 12  # The newest facts of a class that are looked at.
 
 
 @dataclass(frozen=True)

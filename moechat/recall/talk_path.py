@@ -24,7 +24,7 @@ from moechat.store.kinds import Store
 from moechat.turn import USUAL_RECIPE, Shown, TurnTrace, exchange_text, span_of
 
 LONGEST = 400  # A face shows this many characters of a memory.
-MOST_WORDS = 20  # So many words of a message are looked for in what was recalled.
+MOST_WORDS = 20  # Words of a message that are looked for in what was recalled.
 
 _MARKS = re.compile(r"[\W_]+")
 Row = Mapping[str, object]

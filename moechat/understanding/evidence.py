@@ -40,7 +40,7 @@ _DENIAL = re.compile(
     r"不|没|别|无|未|非|错|假|骗|玩笑|讨厌|戒|\b(?:no|not|never|nobody|none|wrong|joke|joking|kidding|hate|hates|stopped|quit)\b|n't",
     re.I,
 )
-LEAST_QUOTED = 2  # So many letters are words that can speak against something.
+LEAST_QUOTED = 2  # Letters of the shortest words that can speak against something.
 _FIRST = re.compile(r"我|咱|\b(?:i|me|my|mine|we|us|our)\b", re.I)
 _PARTICLES = re.compile(r"现在|如今|已经|早就|[我咱不没别再了啦的呢也都就却倒可但是]")
 _FEW = 3  # An English clause of so few words may be a name alone.

@@ -19,7 +19,7 @@ from moechat.store.entries import Reread
 from moechat.understanding import extraction
 from moechat.understanding.roll import NEAR_FACTS, TOPIC_TOKENS, Due, Roller
 
-SAMPLE = 50  # The newest so many exchanges stand for the length of all.
+SAMPLE = 50  # The newest exchanges, which stand for the length of all.
 ANSWER_TOKENS = 60  # An estimate of what a model says of one exchange.
 MOST_DAYS = 100_000
 Standing = Literal["nothing", "no_model", "offered", "going", "failing", "budget"]
@@ -27,7 +27,7 @@ Standing = Literal["nothing", "no_model", "offered", "going", "failing", "budget
 
 @dataclass(frozen=True)
 class PastWork:
-    """What is left of the past to read: so many ``exchanges`` of so many ``days``, about so many ``calls`` and ``tokens``.
+    """What is left of the past to read: ``exchanges`` of ``days``, at the cost of about ``calls`` and ``tokens``.
 
     ``spent`` tokens of understanding are counted today, of ``budget`` (0: no limit). ``standing`` says why it waits.
     """

@@ -39,7 +39,7 @@ class BatchSize:
         self.size = self.size or self.most
 
     def failed(self, size: int) -> None:
-        """An answer about so many was cut, too slow or of no use."""
+        """An answer about this many was cut, too slow or of no use."""
         self.size = max(1, min(self.size, size) // 2)
 
     def succeeded(self, size: int) -> None:

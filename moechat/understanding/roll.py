@@ -41,7 +41,7 @@ LONGEST_PLAN = timedelta(days=400)
 PLAY_LASTS = timedelta(hours=2)  # Play that nobody ended is over by then.
 CUT = frozenset({"cut", "context_full"})
 TOO_MUCH = CUT | {"timeout", "broken_off", "nonsense"}  # Fewer exchanges at once may go better.
-NEWEST_EVENTS, MOST_PLANS = 200, 20  # The model is shown so many plans that are among so many events.
+NEWEST_EVENTS, MOST_PLANS = 200, 20  # The model is shown the plans among the newest events.
 NEAR_FACTS = 20  # The model is shown this many facts that are near to the messages.
 
 
@@ -132,7 +132,7 @@ class Roller:
 
     @property
     def batch(self) -> int:
-        """So many exchanges are understood by one call."""
+        """How many exchanges are understood by one call."""
         return min(self.layers.config().understanding.batch_size or LARGEST_BATCH, self.pace.size)
 
     def by_rules(self) -> list[str]:

@@ -109,7 +109,7 @@ def _length(text: str) -> int:
 
 
 def weeks_on(match: Match, ctx: TextContext) -> list[Piece]:
-    """Tuesday week, a week on Friday, a fortnight today: so many weeks after today, tomorrow or the coming weekday."""
+    """Tuesday week, a week on Friday, a fortnight today: a number of weeks after today, tomorrow or the coming weekday."""
     word, weeks = (match["wday"] or match["wday2"]).lower(), _length(match["wlong"] or match["wlong2"])
     if word in RELATIVE_DAYS:
         start = ctx.today + RELATIVE_DAYS[word] * p.DAY

@@ -279,7 +279,7 @@ def nth(within: Within, number: int) -> Within:
 
 
 def blocks(length: int, unit: str) -> Within:
-    """The period cut into blocks of so many days (第二周: days 8 to 14)."""
+    """The period cut into blocks of a number of days (第二周: days 8 to 14)."""
 
     def within(period: Period) -> Iterator[Period]:
         start = period.start

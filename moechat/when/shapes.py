@@ -320,7 +320,7 @@ def weekend(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 def relative_weekend(match: Match, ctx: TextContext, ahead: int, *, is_past: bool = False) -> list[Piece]:
-    """The weekend so many weeks ahead. This weekend, told as past before Saturday, is the one that is over."""
+    """The weekend a number of weeks ahead. This weekend, told as past before Saturday, is the one that is over."""
     period = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
     if ahead == 0 and is_past and period.start > ctx.now:
         period = p.day(period.start - 7 * p.DAY, 2, "weekend")

@@ -25,7 +25,7 @@ from moechat.model import Kind
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 2.0  # A question waits so long for a model that comes from the hub, once.
+PATIENCE_S = 2.0  # How long a question waits for a model that comes from the hub, once.
 HUB_TIMEOUT_S = 1.5  # The hub has to answer in this time, so that the reason is known while a question still waits.
 
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
