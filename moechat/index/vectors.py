@@ -228,6 +228,8 @@ class VectorTable:
         positions, query = np.asarray(positions, dtype=np.int64), as_query(query, self.dim)
         with self._lock:
             index, held = self.index, self.held(positions)
+        if held.all():
+            return _cosines(index, positions, query)
         scores = np.full(len(positions), MISSING, dtype=np.float32)
         scores[held] = _cosines(index, positions[held], query)
         return scores
@@ -297,8 +299,10 @@ def _one_thread() -> None:
     faiss.omp_set_num_threads(1)
 
 
-def _among(mask: NDArray[np.bool_]) -> faiss.SearchParameters:
-    """Only rows of the mask are found."""
+def _among(mask: NDArray[np.bool_], index: faiss.Index | faiss.IndexBinary) -> faiss.SearchParameters | None:
+    """Only rows of the mask are found; None where these are all."""
+    if np.count_nonzero(mask) == index.ntotal:
+        return None
     return faiss.SearchParameters(sel=faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little")))
 
 
@@ -320,7 +324,7 @@ def _flat_search(
 ) -> tuple[Ints, Vectors]:
     """The ``k`` best of the ``number`` rows of a mask, and all that tie with the last of them."""
     _one_thread()
-    params = None if number == index.ntotal else _among(mask)
+    params = _among(mask, index)
     products, labels = index.search(query[None], min(k + 1, number), params=params)
     scores, positions = products[0], labels[0]
     if k < number and scores[k] == scores[k - 1]:  # FAISS leaves open which of them come
@@ -346,8 +350,13 @@ class CoarseIndex:
         self._codes = np.zeros((0, -(-dim // 64) * 8), dtype=np.uint8)
         self._made_for = np.zeros(0, dtype=np.uint64)  # by position: the first half of the key
         self._lock = threading.Lock()
-        self.index = faiss.IndexBinaryFlat(8 * self._codes.shape[1])
+        self.index = self._empty()
         self.is_behind = True
+
+    def _empty(self) -> faiss.IndexBinaryFlat:
+        index = faiss.IndexBinaryFlat(8 * self._codes.shape[1])
+        index.use_heap = False  # To count how many differ in each number of bits is quicker than a heap of a thousand.
+        return index
 
     def follow(self, keys: PackedKeys, vectors: Vectors) -> None:
         """Index what is not indexed as what it is now."""
@@ -359,7 +368,7 @@ class CoarseIndex:
                 more = max(len(keys) - len(self._codes), len(self._codes) // 4)
                 self._codes = np.concatenate([self._codes, np.zeros((more, self._codes.shape[1]), np.uint8)])
                 self._made_for = np.concatenate([self._made_for, np.zeros(more, np.uint64)])
-                self.index = faiss.IndexBinaryFlat(8 * self._codes.shape[1])
+                self.index = self._empty()
                 _lay_over(self.index, "xb", self._codes)
             changed = np.flatnonzero(keys[:, 0] != self._made_for[: len(keys)])
             marks = keys[changed, 0]
@@ -377,7 +386,7 @@ class CoarseIndex:
         _one_thread()
         with self._lock:
             index = self.index
-        _, labels = index.search(self._code(query[None]), count, params=_among(mask))
+        _, labels = index.search(self._code(query[None]), count, params=_among(mask, index))
         near: Ints = labels[0][labels[0] >= 0]
         return near
 

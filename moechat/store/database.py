@@ -21,6 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -214,7 +215,7 @@ class KeptRows(Generic[T]):
                 for number, row in there.items():
                     self._rows.pop(number, None)
                     self._rows[number] = row
-                for number in list(self._rows)[: max(0, len(self._rows) - MAX_KEPT_ROWS)]:
+                for number in list(islice(self._rows, max(0, len(self._rows) - MAX_KEPT_ROWS))):
                     del self._rows[number]
         return {number: there[number] for number in numbers if number in there}
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from moechat.errors import NotFound
 from moechat.model import LONG_AGO, Attachment, Exchange, Status
-from moechat.store.database import KeptRows, StoreSession, Values
+from moechat.store.database import MAX_KEPT_ROWS, KeptRows, StoreSession, Values
 from moechat.store.formats import attachments_from, text_hash, without_notice
 from moechat.store.journal import LogBook
 
@@ -19,6 +19,7 @@ LIVE = "FROM exchanges WHERE owner_id = %(owner)s AND alive"
 EXCHANGE = """SELECT e.row, e.id, e.at, e.sent, e.heard, e.status, e.extra, e.sha, {tag}, {file}
     FROM exchanges e LEFT JOIN notes n ON n.owner_id = %(owner)s AND n.id = e.id
     WHERE e.owner_id = %(owner)s AND e.alive"""
+ROWS = f"SELECT id, row {LIVE} AND id = ANY(%(ids)s)"
 BY_ID = " AND e.id = ANY(%(ids)s) ORDER BY e.row"
 BY_ROW = " AND e.row = ANY(%(rows)s)"
 BEFORE = ' AND e.t < %(moment)s ORDER BY e.t DESC, length(e.id) DESC, e.id COLLATE "C" DESC LIMIT %(count)s'
@@ -92,6 +93,8 @@ class Exchanges:
         self._owner, self._session = owner, session
         self._select = EXCHANGE.format(tag=self._tag, file=self._file)
         self._kept = KeptRows(session, DIED, lambda rows: {row.row: row for row in self._rows(BY_ROW, {"rows": rows})})
+        self._numbers: dict[str, int] = {}
+        """The row that an exchange had when it was last looked up."""
 
     # ---- by id
 
@@ -113,13 +116,23 @@ class Exchanges:
             node = nodes.get(id_)
             if node and not node.filed:
                 by_id[id_] = node.exchange()
-        rows = self.by_ids([id_ for id_ in ids if id_ not in by_id])
-        by_id |= {id_: row.exchange for id_, row in rows.items()}
+        by_id |= self._filed([id_ for id_ in ids if id_ not in by_id])
         for id_ in ids:
             node = nodes.get(id_)
             if node and not node.folded and id_ not in by_id:
                 by_id[id_] = node.exchange()
         return {id_: by_id[id_] for id_ in ids if id_ in by_id}
+
+    def _filed(self, ids: Sequence[str]) -> dict[str, Exchange]:
+        numbers = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
+        filed = {row.exchange.id: row.exchange for row in self.rows(numbers)} if numbers else {}
+        if lacking := [id_ for id_ in ids if id_ not in filed]:
+            numbers = dict(self._session.all(ROWS, {"ids": lacking}))
+            if len(self._numbers) > MAX_KEPT_ROWS:
+                self._numbers = {}
+            self._numbers.update(numbers)
+            filed |= {row.exchange.id: row.exchange for row in self.rows(list(numbers.values()))}
+        return filed
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:
         """Those that are filed, in row order."""
