@@ -11,7 +11,7 @@ from moechat.cli.session import print_json
 from moechat.errors import MoeChatError
 
 
-def listing(args: argparse.Namespace) -> int:
+def listing(args: argparse.Namespace) -> None:
     """The sessions that are open, a line each."""
     for session in Register(args.data).sessions():
         if args.json:
@@ -19,10 +19,9 @@ def listing(args: argparse.Namespace) -> int:
         else:
             seen, until = (f"{moment.astimezone():%Y-%m-%d %H:%M}" for moment in (session.seen, session.until))
             print(f"{session.id}  {session.address}  {session.browser}  last seen {seen}  until {until}")
-    return 0
 
 
-def revoke(args: argparse.Namespace) -> int:
+def revoke(args: argparse.Namespace) -> None:
     register = Register(args.data)
     if not (args.ids or args.all):
         raise MoeChatError("name sessions, as `access list` shows them, or --all")
@@ -30,23 +29,21 @@ def revoke(args: argparse.Namespace) -> int:
     if missing := [id_ for id_ in args.ids if id_ not in ended]:
         raise MoeChatError(f"there is no session {', '.join(missing)}; `access list` shows them")
     print(f"{len(ended)} ended")
-    return 0
 
 
-def code(args: argparse.Namespace) -> int:
+def code(args: argparse.Namespace) -> None:
     minutes = int(CODE_LASTS.total_seconds() / 60)
     made = Register(args.data).new_code()
     print_json({"code": made}) if args.json else print(f"{made}  ({minutes} min, once)")
-    return 0
 
 
-def password(args: argparse.Namespace) -> int:
+def password(args: argparse.Namespace) -> None:
     """Ask for a password twice at the terminal; from a pipe, read one line."""
     register = Register(args.data)
     if args.remove:
         register.set_password("")
         print("no password any more; all sessions ended")
-        return 0
+        return
     if sys.stdin.isatty():
         chosen = getpass.getpass("New password: ")
         if getpass.getpass("Once more: ") != chosen:
@@ -57,4 +54,3 @@ def password(args: argparse.Namespace) -> int:
         raise MoeChatError("the password is empty; to be without one, use --remove")
     register.set_password(chosen)
     print("password set; all sessions ended")
-    return 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from moechat.cli.session import agent_of, confirm, open_house, pairs_of, print_json, warn
+from moechat.cli.session import agent_of, confirm, open_house, pairs_of, print_json, tell, warn
 from moechat.errors import MoeChatError
 from moechat.house.studio import Studio
 from moechat.house.studio import lore_test as tested
@@ -16,39 +16,34 @@ from moechat.house.trial import tried
 LISTS = ("greetings", "tags")
 
 
-def list(args: argparse.Namespace) -> int:
+def list(args: argparse.Namespace) -> None:
     with open_house(args, looks=True) as house:
         characters, binned = house.characters(), house.studio.binned()
     if args.json:
         print_json({"characters": characters, "bin": binned})
-        return 0
+        return
     for name in characters:
         print(name)
     for name in binned:
         print(f"in the bin: {name}")
-    return 0
 
 
-def show(args: argparse.Namespace) -> int:
+def show(args: argparse.Namespace) -> None:
     with open_house(args, looks=True) as house:
         values = house.studio.values(args.name)
     if args.json:
         print_json({key: _plain(value) for key, value in values.items()})
-        return 0
+        return
     for key, value in values.items():
         print(f"{key}: {_plain(value)}")
-    return 0
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> None:
     """What the command names, done to a character; its name afterwards."""
     with open_house(args) as house:
         name = DEEDS[args.action](house.studio, args) or args.name
-    if args.json:
-        print_json({"character": name})
-    else:
-        print(f"{name} is in the bin; moechat character restore {name}" if args.action == "delete" else name)
-    return 0
+    in_bin = f"{name} is in the bin; moechat character restore {name}"
+    tell(args, {"character": name}, in_bin if args.action == "delete" else name)
 
 
 def _set(studio: Studio, args: argparse.Namespace) -> None:
@@ -76,7 +71,7 @@ DEEDS: Mapping[str, Callable[[Studio, argparse.Namespace], str | None]] = {
 }
 
 
-def test(args: argparse.Namespace) -> int:
+def test(args: argparse.Namespace) -> None:
     """One message off the record."""
     with open_house(args) as house:
         agent = house.agent(args.name)
@@ -86,19 +81,18 @@ def test(args: argparse.Namespace) -> int:
     if args.json:
         prompt = [{"role": one.role, "content": one.content} for one in trial.prompt]
         print_json({"prompt": prompt, "fired": rows, "reply": trial.reply})
-        return 0
+        return
     for one in trial.prompt:
         print(f"--- {one.role}\n{one.content}")
     for row in rows:
         print(f"+++ {row['id']}: {row['why']} ({row['tokens']} tokens)")
     print(f"=== {trial.reply}")
-    return 0
 
 
 # ---- world books
 
 
-def lore_test(args: argparse.Namespace) -> int:
+def lore_test(args: argparse.Namespace) -> None:
     judgements, problems = tested(args.file, args.text)
     for one in judgements:
         near = not one.fires and one.may_be_near
@@ -115,34 +109,28 @@ def lore_test(args: argparse.Namespace) -> int:
             mark, meaning = "fires" if one.fires else "-    ", " (may come by meaning)" if near else ""
             print(f"{mark} {one.entry.id} [{one.entry.keyword}] {one.why}{meaning}")
     warn(f"the key {pattern[:80]!r} {why}" for pattern, why in problems.items())
-    return 0
 
 
-def lore_fired(args: argparse.Namespace) -> int:
+def lore_fired(args: argparse.Namespace) -> None:
     with open_house(args, looks=True) as house:
         agent = agent_of(house, args)
         rows = agent.fired()
     for row in rows:
-        if args.json:
-            print_json(row)
-        else:
-            print(f"{row['time'][:16].replace('T', ' ')} {row['id']}: {row['why']}")
-    return 0
+        tell(args, row, f"{row['time'][:16].replace('T', ' ')} {row['id']}: {row['why']}")
 
 
 # ---- you
 
 
-def you(args: argparse.Namespace) -> int:
+def you(args: argparse.Namespace) -> None:
     with open_house(args) as house:
         changes = {key: value or "" for key, value in _keys(args.set).items()}
         values = house.studio.you(args.character or "", args.user or "", changes)
     if args.json:
         print_json(values)
-        return 0
+        return
     for key, value in values.items():
         print(f"{key}: {value}")
-    return 0
 
 
 # ---- what they share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from moechat.cli.session import agent_of, open_house, print_json, progress, warn
+from moechat.cli.session import agent_of, open_house, print_json, progress, tell, warn
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -20,10 +20,9 @@ def verify(args: argparse.Namespace) -> int:
     return 1 if report["problems"] else 0
 
 
-def rebuild(args: argparse.Namespace) -> int:
+def rebuild(args: argparse.Namespace) -> None:
     with open_house(args) as house:
         report = house.rebuild(
             args.character, args.user, args.world, vectors=args.vectors, progress=progress(quiet=args.json)
         )
-    print_json(report) if args.json else print(", ".join(f"{name}: {value}" for name, value in report.items()))
-    return 0
+    tell(args, report, ", ".join(f"{name}: {value}" for name, value in report.items()))

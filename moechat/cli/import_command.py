@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moechat.agent import Agent
-from moechat.cli.session import agent_of, confirm, open_house, print_json, progress, warn
+from moechat.cli.session import agent_of, confirm, open_house, print_json, progress, tell, warn
 from moechat.curation.brought import MARK
 from moechat.errors import MoeChatError
 from moechat.house import House
@@ -18,20 +18,23 @@ from moechat.house.studio import Arrival, in_tavern, look
 MAX_PROBLEM_LINES = 20
 
 
-def file(args: argparse.Namespace) -> int:
+def file(args: argparse.Namespace) -> int | None:
     """Import whatever a file is, or show what it holds (``--dry-run``)."""
     arrival = look(args.file)
     with open_house(args, looks=args.dry_run) as house:
-        return _tavern(args, house, arrival) if arrival.kind == "tavern" else _bring(args, house, arrival)
+        if arrival.kind == "tavern":
+            return _tavern(args, house, arrival)
+        _bring(args, house, arrival)
+    return None
 
 
-def talk(args: argparse.Namespace) -> int:
+def talk(args: argparse.Namespace) -> None:
     args.dry_run = False
     with open_house(args) as house:
-        return _bring(args, house, Arrival("talk", args.file))
+        _bring(args, house, Arrival("talk", args.file))
 
 
-def _bring(args: argparse.Namespace, house: House, arrival: Arrival) -> int:
+def _bring(args: argparse.Namespace, house: House, arrival: Arrival) -> None:
     wishes = Wishes(args.character or "", args.user or "", args.world or "", args.me or "", args.talk)
     coming = Coming(house, arrival, wishes)
     if coming.is_talk and (problems := coming.past_of_file.problems):
@@ -39,7 +42,7 @@ def _bring(args: argparse.Namespace, house: House, arrival: Arrival) -> int:
         raise MoeChatError(f"{arrival.path}: nothing was imported; {len(problems)} of its lines cannot be read")
     if args.dry_run:
         _show(args, coming.preview())
-        return 0
+        return
     row = coming.take(progress(quiet=args.json))
     if "character" not in row:  # It went to a memory.
         warn(coming.agent.problems())
@@ -52,7 +55,6 @@ def _bring(args: argparse.Namespace, house: House, arrival: Arrival) -> int:
         )
     else:
         print(_line(row))
-    return 0
 
 
 def _line(row: Mapping[str, Any]) -> str:
@@ -82,7 +84,7 @@ def _tavern(args: argparse.Namespace, house: House, arrival: Arrival) -> int:
     return status
 
 
-def persona(args: argparse.Namespace) -> int:
+def persona(args: argparse.Namespace) -> None:
     with open_house(args) as house:
         report = house.import_persona(args.folder, args.character, language=args.language, expires=args.expire)
     warn(report.notices)
@@ -90,19 +92,19 @@ def persona(args: argparse.Namespace) -> int:
     if args.json:
         row = {"name": args.character, "folder": str(report.folder), **counts, "left_out": dict(report.left_out)}
         print_json(row)
-        return 0
+        return
     print(f"{report.name} → {report.folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     for node, why in report.left_out.items():
         print(f"left out {node}: {why}")
     print(f"talk: moechat say -c {args.character} …, or choose {args.character} in the page")
-    return 0
 
 
-def take_back(args: argparse.Namespace) -> int:
+def take_back(args: argparse.Namespace) -> None:
     with open_house(args) as house:
         agent = agent_of(house, args)
         if args.batch.startswith(MARK):
-            return _take_back_memories(args, agent)
+            _take_back_memories(args, agent)
+            return
         memories = agent.memories
         lost = memories.takes_back(args.batch)
         understood = f"{len(lost.facts)} facts, {len(lost.episodes)} events and reflections"
@@ -116,23 +118,16 @@ def take_back(args: argparse.Namespace) -> int:
                 raise MoeChatError("nothing was taken back (--yes does not ask)")
         lost = memories.take_back(args.batch)
     counts = {"exchanges": len(lost.exchanges), "facts": len(lost.facts), "episodes": len(lost.episodes)}
-    if args.json:
-        print_json({"batch": args.batch, **counts, "stays": list(lost.kept)})
-    else:
-        print(f"{args.batch}: erased " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-    return 0
+    erased = ", ".join(f"{count} {name}" for name, count in counts.items())
+    tell(args, {"batch": args.batch, **counts, "stays": list(lost.kept)}, f"{args.batch}: erased {erased}")
 
 
-def _take_back_memories(args: argparse.Namespace, agent: Agent) -> int:
+def _take_back_memories(args: argparse.Namespace, agent: Agent) -> None:
     count = len(agent.brought.ids(args.batch))
     if not args.yes and not confirm(f"{args.batch}: {count} memories. Erase all of them for good?"):
         raise MoeChatError("nothing was taken back (--yes does not ask)")
     gone = agent.brought.take_back(args.batch)
-    if args.json:
-        print_json({"batch": args.batch, "memories": gone})
-    else:
-        print(f"{args.batch}: erased {gone} memories")
-    return 0
+    tell(args, {"batch": args.batch, "memories": gone}, f"{args.batch}: erased {gone} memories")
 
 
 # ---- showing

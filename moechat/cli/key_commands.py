@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from moechat.access.keys import Key, Keyring
-from moechat.cli.session import print_json
+from moechat.cli.session import print_json, tell
 
 
-def add(args: argparse.Namespace) -> int:
+def add(args: argparse.Namespace) -> None:
     """Make a key; its word is printed once, and kept nowhere."""
     key, word = Keyring(args.data).add(
         args.name,
@@ -18,14 +18,10 @@ def add(args: argparse.Namespace) -> int:
         per_minute=args.rate,
         new=args.new,
     )
-    if args.json:
-        print_json(_row(key) | {"key": word})
-    else:
-        print(f"{word}\n{key.id}  {key.name}  {_reach(key)}  (shown once: keep it)")
-    return 0
+    tell(args, _row(key) | {"key": word}, f"{word}\n{key.id}  {key.name}  {_reach(key)}  (shown once: keep it)")
 
 
-def listing(args: argparse.Namespace) -> int:
+def listing(args: argparse.Namespace) -> None:
     for key in Keyring(args.data).listed():
         if args.json:
             print_json(_row(key))
@@ -34,13 +30,11 @@ def listing(args: argparse.Namespace) -> int:
             print(
                 f"{key.id}  {key.name}  {_reach(key)}  {key.per_minute}/min  {key.begun} of {key.new} memories  since {since}"
             )
-    return 0
 
 
-def revoke(args: argparse.Namespace) -> int:
+def revoke(args: argparse.Namespace) -> None:
     for key in Keyring(args.data).revoke(args.ids):
         print(f"{key.id}  {key.name}: revoked")
-    return 0
 
 
 def _row(key: Key) -> dict[str, object]:

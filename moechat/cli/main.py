@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     level = logging.WARNING if is_server else logging.ERROR  # The other commands print their problems themselves.
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")
     try:
-        return _function(args.run)(args)
+        return _function(args.run)(args) or 0
     except MoeChatError as error:
         print(*(f"moechat: {fault}" for fault in error.parts), sep="\n", file=sys.stderr)
         return error.exit_code
@@ -63,10 +63,12 @@ def with_kind(argv: Sequence[str]) -> list[str]:
     return words
 
 
-def _function(name: str) -> Callable[[argparse.Namespace], int]:
+def _function(name: str) -> Callable[[argparse.Namespace], int | None]:
     """The function ``module.function`` of this package."""
     module, _, function = name.partition(".")
-    command: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"moechat.cli.{module}"), function)
+    command: Callable[[argparse.Namespace], int | None] = getattr(
+        importlib.import_module(f"moechat.cli.{module}"), function
+    )
     return command
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from moechat.cli.session import agent_of, open_house, print_json, warn
+from moechat.cli.session import agent_of, open_house, print_json, tell, warn
 
 
 def calibrate(args: argparse.Namespace) -> int:
@@ -17,25 +17,24 @@ def calibrate(args: argparse.Namespace) -> int:
         calibration = calibrate.calibrate(agent, pairs)
         if args.write:
             calibrate.write(args.config, agent, calibration)
-    print_json(calibrate.as_json(calibration)) if args.json else print(calibrate.report(calibration))
+    tell(args, calibrate.as_json(calibration), calibrate.report(calibration))
     if not calibration.fits:
         warn(["no threshold was fitted; talk more, or give labelled pairs with --pairs"])
     return 0 if calibration.fits else 1
 
 
-def speed(args: argparse.Namespace) -> int:
+def speed(args: argparse.Namespace) -> None:
     from moechat.bench import speed
 
     figures = speed.speed(args.entries)
     if args.json:
         print_json(figures)
-        return 0
+        return
     for name, value in figures.items():
         print(f"{name:>16}  {value}")
-    return 0
 
 
-def recall(args: argparse.Namespace) -> int:
+def recall(args: argparse.Namespace) -> None:
     from moechat.bench import figures, recall
 
     config = args.config if args.config.exists() else None
@@ -52,5 +51,4 @@ def recall(args: argparse.Namespace) -> int:
 
     recall.measure(args.files, config=config, provider=args.embedding, each=each, keep=args.keep)
     for row in figures.compared(earlier, questions):
-        print_json(row) if args.json else print(figures.report(row))
-    return 0
+        tell(args, row, figures.report(row))

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from moechat.agent import Agent
-from moechat.cli.session import agent_of, confirm, open_house, pairs_of, print_json, warn
+from moechat.cli.session import agent_of, confirm, open_house, pairs_of, print_json, tell, warn
 from moechat.curation.catalogue import Details, Memory, Page, as_json, details_as_json
 from moechat.errors import MoeChatError
 from moechat.model import Lore, OfficialMemory, Reason
@@ -28,7 +28,7 @@ REASONS: Mapping[Reason, str] = {
 }
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> None:
     """The verb that the command names, on the memories of one agent."""
     verb = owner.VERBS[args.action]
     with open_house(args, looks=verb.reads or getattr(args, "dry_run", False)) as house:
@@ -45,19 +45,17 @@ def run(args: argparse.Namespace) -> int:
         else:
             SHOWN.get(args.action, _print)(args, perform(verb, agent, values), agent)
         warn(agent.problems())
-    return 0
 
 
-def official(args: argparse.Namespace) -> int:
+def official(args: argparse.Namespace) -> None:
     """The verb that the command names, on the official store of one character."""
     verb = author.VERBS[args.action]
     with open_house(args, looks=verb.reads) as house:
         agent = house.agent(args.character)
         for memory in perform(verb, agent, values_in(args, verb)):
             row = agent.official.as_row(memory)
-            print_json(row) if args.json else print(_author_line(memory, row, in_full=args.action == "show"))
+            tell(args, row, _author_line(memory, row, in_full=args.action == "show"))
         warn((*agent.official.problems, *agent.official.lore.problems))
-    return 0
 
 
 def values_in(args: argparse.Namespace, verb: Verb) -> dict[str, Any]:
@@ -89,10 +87,8 @@ def _refused(args: argparse.Namespace, agent: Agent) -> None:
     """What was not believed of models' answers, newest first, and how often for which reason."""
     refused = agent.memories.refused()
     for one in refused[: args.limit or None]:
-        if args.json:
-            print_json({**asdict(one), "at": one.at and one.at.isoformat()})
-        else:
-            print(f"{one.at:%Y-%m-%d %H:%M} [{one.kind}] {REASONS[one.why]}: {one.text}")
+        row = {**asdict(one), "at": one.at and one.at.isoformat()}
+        tell(args, row, f"{one.at:%Y-%m-%d %H:%M} [{one.kind}] {REASONS[one.why]}: {one.text}")
     if not args.json:
         counts = Counter(REASONS[one.why] for one in refused)
         print("; ".join(f"{reason}: {count}" for reason, count in counts.most_common()) or "nothing was refused")
@@ -193,7 +189,7 @@ def _tell(what: str, memories: Iterable[Memory]) -> None:
 
 def _print(args: argparse.Namespace, memories: Sequence[Memory], agent: Agent) -> None:
     for memory in memories:
-        print_json(as_json(memory)) if args.json else print(_line(memory))
+        tell(args, as_json(memory), _line(memory))
 
 
 def _line(memory: Memory) -> str:

@@ -17,7 +17,7 @@ from moechat.cli.session import open_house
 from moechat.house import House
 
 
-def web(args: argparse.Namespace) -> int:
+def web(args: argparse.Namespace) -> None:
     from moechat import demo, web
 
     with demo.house(args.config) if args.demo else open_house(args) as house:
@@ -33,7 +33,6 @@ def web(args: argparse.Namespace) -> int:
             password_env=settings.password_env,
             ready=lambda *urls: announce_page(house, *urls, opens=not args.no_browser and has_screen()),
         )
-    return 0
 
 
 def has_screen() -> bool:
@@ -54,7 +53,7 @@ def announce_page(house: House, url: str, phone_url: str = "", *, opens: bool = 
         print(f"MoeChat: {phone_url}  code {code}  ({minutes} min, once; another: moechat access code)", flush=True)
 
 
-def serve(args: argparse.Namespace) -> int:
+def serve(args: argparse.Namespace) -> None:
     from moechat.serve import server
     from moechat.web import beside
 
@@ -68,12 +67,10 @@ def serve(args: argparse.Namespace) -> int:
             key_env=settings.key_env,
             page=partial(beside, password=os.environ.get(house.config.web.password_env)) if settings.page else None,
         )
-    return 0
 
 
-def mcp(args: argparse.Namespace) -> int:
+def mcp(args: argparse.Namespace) -> None:
     from moechat.serve.mcp import make_server
 
     with open_house(args) as house:
         make_server(house, args.character, args.user).run("stdio")
-    return 0

@@ -49,6 +49,11 @@ def progress(*, quiet: bool) -> Callable[[int, int], None]:
     return show
 
 
+def tell(args: argparse.Namespace, row: object, *lines: str) -> None:
+    """What a command gives: one JSON object, or lines for people."""
+    print_json(row) if args.json else print(*lines, sep="\n")
+
+
 def print_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=False))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from moechat.agent import Agent
-from moechat.cli.session import agent_of, confirm, open_house, print_json, progress, warn
+from moechat.cli.session import agent_of, confirm, open_house, print_json, progress, tell, warn
 from moechat.cli.when import span_as_json
 from moechat.curation.talks import TalkSummary, talk_as_json
 from moechat.errors import MoeChatError, NotFound
@@ -34,17 +34,14 @@ def say(args: argparse.Namespace) -> int:
                 ended = event
         agent.finish(asks_model=args.understand)
         agent.back_up()  # Whoever talks by command alone has no other moment for it.
-        if args.json:
-            print_json(_turn_as_json(recollection, ended))
-        else:
-            print(f"\n\n{ended.notice}" if ended.notice else "")
+        tell(args, _turn_as_json(recollection, ended), f"\n\n{ended.notice}" if ended.notice else "")
         warn(agent.problems())
     if ended.error:
         warn([ended.error])
     return 1 if ended.error else 0
 
 
-def recall(args: argparse.Namespace) -> int:
+def recall(args: argparse.Namespace) -> None:
     if not args.text.strip():
         raise MoeChatError("the message is empty; write something first")
     with open_house(args, looks=True) as house:
@@ -54,7 +51,7 @@ def recall(args: argparse.Namespace) -> int:
         warn([*agent.problems(), *recollection.notices])
     if args.json:
         print_json(_recollection_as_json(recollection))
-        return 0
+        return
     for span in recollection.spans:
         print(f"{span.phrase}: {span.start:%Y-%m-%d %H:%M} – {span.end:%Y-%m-%d %H:%M}")
     for span in recollection.empty_spans:
@@ -69,10 +66,9 @@ def recall(args: argparse.Namespace) -> int:
     for dropped in recollection.dropped:
         if dropped.why == "in_context":
             print(f"[{dropped.why}] {dropped.hit.text}")
-    return 0
 
 
-def usage(args: argparse.Namespace) -> int:
+def usage(args: argparse.Namespace) -> None:
     """What the models cost, a line for each day and use."""
     with open_house(args, looks=True) as house:
         agent = agent_of(house, args)
@@ -81,13 +77,12 @@ def usage(args: argparse.Namespace) -> int:
     if args.json:
         for spent in days:
             print_json(spent)
-        return 0
+        return
     print(f"{'day':10}  {'use':13}  {'calls':>6}  {'prompt':>9}  {'reply':>8}  {'cached':>6}  {'same':>5}")
     for spent in days:
         cached, same = share(spent["cached"], spent["reported"]), share(spent["same"], spent["compared"])
         counts = f"{spent['calls']:6}  {spent['prompt']:9}  {spent['reply']:8}"
         print(f"{spent['day']:10}  {spent['use']:13}  {counts}  {cached:>6}  {same:>5}")
-    return 0
 
 
 def understand(args: argparse.Namespace) -> int:
@@ -136,19 +131,18 @@ def share(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else "–"
 
 
-def log(args: argparse.Namespace) -> int:
+def log(args: argparse.Namespace) -> None:
     with open_house(args, looks=args.action == "list") as house:
         agent = agent_of(house, args)
         agent.store.read_all()
         if args.action == "list":
             _list(agent, args)
             warn(agent.problems())
-            return 0
+            return
         _change_log(agent, args)
         agent.finish()
         row = next((row for row in agent.log() if row["id"] == args.id), {"id": args.id})
-        print_json(row) if args.json else print(f"{args.action}: {args.id}")
-    return 0
+        tell(args, row, f"{args.action}: {args.id}")
 
 
 def _list(agent: Agent, args: argparse.Namespace) -> None:
@@ -156,7 +150,7 @@ def _list(agent: Agent, args: argparse.Namespace) -> None:
         if args.talk is not None and row["talk"] != args.talk:
             continue
         talk = f" ({row['talk']})" if row["talk"] else ""
-        print_json(row) if args.json else print(f"{row['mark']} {row['id']} [{row['status']}]{talk} {row['text']}")
+        tell(args, row, f"{row['mark']} {row['id']} [{row['status']}]{talk} {row['text']}")
 
 
 def _print_talks(summaries: Sequence[TalkSummary], *, in_json: bool) -> None:

@@ -11,7 +11,7 @@ from moechat.clock import clock_at
 from moechat.settings import config
 
 
-def resolve(args: argparse.Namespace) -> int:
+def resolve(args: argparse.Namespace) -> None:
     """Texts from the command line, else lines from standard input, each with its spans."""
     settings = config.load(args.config).time if args.config.exists() else config.Config().time
     now = clock_at(args.now, settings.tzinfo).now()
@@ -23,7 +23,6 @@ def resolve(args: argparse.Namespace) -> int:
         else:
             shown = "; ".join(f"{s.phrase}: {s.start:%Y-%m-%d %H:%M:%S} – {s.end:%Y-%m-%d %H:%M:%S}" for s in spans)
             print(f"{text}  →  {shown or '–'}", flush=True)
-    return 0
 
 
 def span_as_json(span: when.Span) -> dict[str, str]:
