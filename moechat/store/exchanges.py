@@ -124,8 +124,8 @@ class Exchanges:
         return {id_: by_id[id_] for id_ in ids if id_ in by_id}
 
     def _filed(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        numbers = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
-        filed = {row.exchange.id: row.exchange for row in self.rows(numbers)} if numbers else {}
+        known = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
+        filed = {row.exchange.id: row.exchange for row in self.rows(known)} if known else {}
         if lacking := [id_ for id_ in ids if id_ not in filed]:
             numbers = dict(self._session.all(ROWS, {"ids": lacking}))
             if len(self._numbers) > MAX_KEPT_ROWS:
