@@ -2,11 +2,10 @@
 
     python benchmarks/topics.py [--slices 100000] [--topics 5000] [--json]
 
-*index* is ``index.topic.TopicIndex`` alone: one topic path to its slices (``collect``), on topics of the usual size, and on the
+*index* is ``index.topic.TopicTable`` alone: one topic path to its slices (``collect``), on topics of the usual size, and on the
 one great topic that a twentieth of all slices stand in. *recall* is ``memory.topics.Topics.recall`` with all of a message: its
 words, the table of domains, and the slices that it resembles; the message names a topic. Medians of CPU milliseconds. *start*
-is restoring the indexes from their file, *rebuild* making them anew from the cache of the day files; *mb* is resident memory
-that the restored indexes add. No embedding model takes part.
+is making the table from the episodes, *mb* the resident memory that it adds. No embedding model takes part.
 """
 
 # ruff: noqa: T201  (a script that finds the checkout first, and prints)
@@ -31,7 +30,7 @@ from moechat.bench.turn_cost import rss_mb
 from moechat.clock import SetClock
 from moechat.cue import Cue
 from moechat.index.dense import Dense
-from moechat.index.topic_file import load
+from moechat.index.topic import TopicTable
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.model import ActivationProfile, Episode, Event
@@ -82,16 +81,13 @@ def opened(folder: Path) -> tuple[FileStore, Episodes, Topics]:
 
 
 def write(folder: Path, slices: int, topics: int) -> None:
-    store, known, made = opened(folder)
+    store, *_ = opened(folder)
     days: dict[str, list[Episode]] = {}
     for episode in episodes(slices, topics):
         days.setdefault(f"memorys/{episode.at.date().isoformat()}.notes.yaml", []).append(episode)
     with store.cache.transaction():
         for file, told in days.items():
             store.findings.set_notes(file, [], told)
-    known.sync()
-    made.index.sync()
-    made.index.flush()
     store.close()
 
 
@@ -102,31 +98,16 @@ def timed(run: Callable[[int], object], count: int) -> float:
 
 def measure(folder: Path, topics: int) -> dict[str, object]:
     names = paths(topics)
-    return {**index(folder, names), **whole(folder, names), "rebuild_s": rebuilt(folder)}
+    return whole(folder, names)
 
 
-def rebuilt(folder: Path) -> float:
-    (folder / ".index" / "topics.npz").unlink()
-    store, _, made = opened(folder)
-    begun = time.process_time()
-    made.index.sync()
-    took = time.process_time() - begun
-    store.close()
-    return round(took, 2)
-
-
-def index(folder: Path, names: list[str]) -> dict[str, object]:
-    before = rss_mb()
-    kept = load(folder / ".index" / "topics.npz")
-    assert kept is not None
-    added, (tree, _, _), now = rss_mb() - before, kept, NOW.timestamp()
+def index(tree: TopicTable, names: list[str]) -> dict[str, object]:
+    now = NOW.timestamp()
     return {
         "slices_of_a_topic": statistics.median(tree.keys(path).size for path in names),
         "index_ms": timed(lambda i: tree.collect(names[-1 - i * 7 % len(names)], now), QUERIES),
         "slices_of_the_great": tree.keys(GREAT).size,
         "index_great_ms": timed(lambda i: tree.collect(GREAT, now), 50),
-        "mb": round(added, 1),
-        "file_mb": round((folder / ".index" / "topics.npz").stat().st_size / 2**20, 1),
     }
 
 
@@ -134,9 +115,9 @@ def whole(folder: Path, names: list[str]) -> dict[str, object]:
     store, known, made = opened(folder)
     known.sync()
     known.view(NOW)
-    begun = time.process_time()
-    made.index.sync()
-    start_s = time.process_time() - begun
+    begun, before = time.process_time(), rss_mb()
+    made.sync()
+    start_s, mb = time.process_time() - begun, rss_mb() - before
     cues = [Cue(f"还记得{names[-1 - i * 7 % len(names)].rpartition('>')[2]}吗", NOW) for i in range(QUERIES)]
     great = [Cue("那些琐事", NOW) for _ in range(50)]
     begun = time.process_time()
@@ -144,6 +125,8 @@ def whole(folder: Path, names: list[str]) -> dict[str, object]:
     first_s = time.process_time() - begun
     left = reversed(names)
     found = {
+        **index(made.table, names),
+        "mb": round(mb, 1),
         "start_s": round(start_s, 3),
         "first_recall_ms": round(first_s * 1000, 1),
         "recall_ms": timed(lambda i: made.recall(cues[i], NOW), QUERIES),

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from moechat.ai import topic_model
 from moechat.clock import Clock, SystemClock, moment_at
 from moechat.errors import DataError
-from moechat.index.topic import LIMIT, TopicIndex
+from moechat.index.topic import LIMIT, TopicTable
 from moechat.model import ActivationProfile, Message
 from moechat.rules import activation
 from moechat.store.plain import data_of, json_value
@@ -94,7 +94,7 @@ class TopicMemoryIndex:
 
     def __init__(self) -> None:
         self.refs: list[SliceRef] = []
-        self.tree = TopicIndex()
+        self.tree = TopicTable()
         self.ensured: dict[str, None] = {}
         self._numbers: dict[SliceRef, int] = {}
 
@@ -110,7 +110,7 @@ class TopicMemoryIndex:
         for path in map(normalised, paths):
             if path and path not in self.ensured:
                 self.ensured[path] = None
-                self.tree.topics.make(path).mentions += 1
+                self.tree.need(path)
 
     def topic_tree(self) -> list[str]:
         """The tree as a model is shown it, one topic a line."""

@@ -217,7 +217,7 @@ class MemoryRecallProfileExtractor:
 
     def _by_rules(self, slice_: MemorySlice, messages: Sequence[Message]) -> Event:
         text = " ".join(message.content for message in messages if message.role == "user") or slice_.summary
-        path = topic_rules.path_for(Event(text, (slice_.id,)), self._runtime.topics.tree.topics)
+        path = topic_rules.path_for(Event(text, (slice_.id,)), self._runtime.topics.tree)
         others = [other for other in topic_rules.paths_in(text) if other.partition("->")[0] != path.partition("->")[0]]
         return Event(text, (slice_.id,), topic=path, related=tuple(others[:MAX_RELATED_BY_RULES]))
 

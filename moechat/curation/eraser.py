@@ -41,6 +41,5 @@ class Eraser:
     def _sweep(self) -> None:
         self._layers.sync()
         self._layers.diary.index.erase_dead()
-        self._layers.topics.index.flush()  # without the topics that nothing has any more
         self._layers.sweep()
         self._save()

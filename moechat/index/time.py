@@ -1,4 +1,4 @@
-"""Indexes from times to keys: by moment, by span, by local date, and the order of time with what stands beside each in its talk.
+"""Indexes from times to keys: by moment, by span, and the order of time with what stands beside each in its talk.
 
 A key is whatever the owner of the index counts by.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable
-from datetime import date
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -83,48 +82,6 @@ class SpanIndex:
         low = bisect_left(self._starts, start - min(self._longest, widest))
         high = bisect_right(self._starts, end)
         return [key for s, e, key in self._items[low:high] if e >= start and e - s <= widest]
-
-
-class DateIndex:
-    """Keys by local date (the calendar of seed 002), each once a day, in the order of recording. Not locked."""
-
-    def __init__(self) -> None:
-        self._days: dict[date, array[int]] = {}
-
-    def __len__(self) -> int:
-        return sum(map(len, self._days.values()))
-
-    def record(self, key: int, day: date) -> None:
-        keys = self._days.setdefault(day, array("q"))
-        if key not in keys:
-            keys.append(key)
-
-    def remove(self, keys: Collection[int]) -> None:
-        """Take keys out of every day."""
-        gone = set(keys)
-        for day, of_day in list(self._days.items()):
-            if not gone.isdisjoint(of_day):
-                self._days[day] = array("q", (key for key in of_day if key not in gone))
-                if not self._days[day]:
-                    del self._days[day]
-
-    def keys(self, day: date) -> NDArray[np.int64]:
-        return np.array(self._days.get(day, ()), np.int64)
-
-    def days(self) -> list[date]:
-        return sorted(self._days)
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """The index as one array of (key, proleptic ordinal of the day), for ``np.savez``."""
-        pairs = [(key, day.toordinal()) for day, keys in self._days.items() for key in keys]
-        return {"days": np.array(pairs, np.int64).reshape(-1, 2)}
-
-    @classmethod
-    def of_columns(cls, columns: dict[str, NDArray[Any]]) -> DateIndex:
-        index = cls()
-        for key, ordinal in columns["days"].tolist():
-            index._days.setdefault(date.fromordinal(ordinal), array("q")).append(key)
-        return index
 
 
 class Order:

@@ -1,37 +1,50 @@
-"""The topic index (seed 002): from topic paths to the slices that they bring to mind. Derived, and can be deleted.
+"""Topics (seed 002) as a table: a row for each slice in a topic. What a topic brings to mind, the tree and its sizes are asked of
+its columns.
 
-A key is whatever the owner of the index counts slices by (a row number); moments are epoch seconds. Slices stand in columns,
-and each node knows its own in order of time, so that a query reads what it may return and not the tree.
+A key is whatever the owner of the table counts slices by; moments are epoch seconds. A topic is there as long as a slice stands
+in it or names it as related, or there is one below it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.errors import NotFound
-from moechat.index.topic_rows import Binding, BindingRows
-from moechat.index.topic_tree import NO_MEMBERS, Ints, TopicNode, TopicTree
 from moechat.model import ActivationProfile
 from moechat.rules import activation
 from moechat.rules.activation import PARENT, PRIMARY, RELATED, SliceSource, parts, profile_of
 from moechat.topic_path import ARROW, is_within, moved, parent_of, topic_path
 
+Ints = NDArray[np.int64]
 LIMIT = 5
 NEWEST = 2  # Slices of the parent, and of each related path, that are candidates.
 MANY = 1_000  # Of more candidates, the best are picked out before they are sorted.
+GONE = -1  # The topic of a row that was taken out.
+ROW = np.dtype([
+    ("key", "i8"), ("t", "f8"), ("links", "i4"), ("activation", "f8"), ("diffusion", "f8"), ("independence", "f8"),
+])  # fmt: skip
 
 Visible = Callable[[Ints], NDArray[np.bool_]]
 """Which of these keys may be seen."""
 
 
 @dataclass(frozen=True, slots=True)
+class Binding:
+    """A slice in a topic, as it was recorded."""
+
+    path: str
+    key: int
+    t: float
+    related: tuple[str, ...]
+    profile: ActivationProfile
+
+
+@dataclass(frozen=True, slots=True)
 class TopicHit:
-    """A slice that a topic brings to mind. ``path`` is the node that it stands in, ``features`` are the five summands."""
+    """A slice that a topic brings to mind. ``path`` is the topic that it stands in, ``features`` are the five summands."""
 
     key: int
     score: float
@@ -41,122 +54,91 @@ class TopicHit:
     features: dict[str, float]
 
 
-class TopicIndex:
-    """Slices by topic path. Not locked: its owner is.
-
-    Its methods are many since the tree and the rows, which are two collaborators, must change together.
-    """
+class TopicTable:
+    """Slices by topic path. Not locked: its owner is."""
 
     def __init__(self) -> None:
-        self.topics = TopicTree()
-        self.rows = BindingRows()
-        self.order = 0  # of the binding recorded last
+        self._rows, self._topics = np.zeros(64, ROW), np.full(64, GONE, np.int32)  # which topic each row stands in
+        self._size = 0
+        self._related: dict[int, tuple[str, ...]] = {}  # by row
+        self._bound: dict[int, dict[str, int]] = {}  # key → path → row
+        self._numbers: dict[str, int] = {}  # path → its number in the column
+        self._needs: dict[str, int] = {}  # path → the rows and the topics below that need it
+        self._by_name: tuple[int, dict[str, list[str]]] = (0, {})
+        self.version = 0
+        """It rises whenever a topic comes or goes."""
 
     def __len__(self) -> int:
         """How many bindings there are."""
-        return len(self.rows)
+        return sum(map(len, self._bound.values()))
 
     def __contains__(self, path: str) -> bool:
-        return topic_path(path) in self.topics
+        return topic_path(path) in self._needs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._needs)
 
     # ---- writing
 
     def record(
         self, key: int, path: str, t: float, related: Iterable[str] = (), profile: ActivationProfile | None = None
     ) -> None:
-        """Bind a slice to a topic; nothing where the path is empty. Related paths get nodes.
+        """Bind a slice to a topic; nothing where the path is empty. Related paths are topics too.
 
-        Bound to that node already: time and profile are replaced, related paths united, its place among equals stays.
+        Bound to it already: time and profile are replaced, related paths united, its place among equals stays.
         """
         if not (path := topic_path(path)):
             return
-        linked = {topic_path(one) for one in related} - {"", path}
-        node = self.topics.make(path)
-        row = self.rows.row_of(node, key)
-        if row < 0:
-            self.order += 1
-            row = self.rows.new(node, key, self.order)
-        else:
-            linked.update(self.rows.related.get(row, ()))
-            node.members = node.members[node.members != row]
-        self.rows.fill(row, t, profile_of(profile))
-        self._insert(node, row)
-        self._link(row, linked)
+        row = self._bound.setdefault(key, {}).setdefault(path, self._size)
+        before = self._related.get(row, ())
+        linked = {*before, *map(topic_path, related)} - {"", path}
+        if row == self._size:
+            self._size += 1
+            self.need(path)
+            if row == len(self._rows):
+                self._rows = np.concatenate([self._rows, np.zeros(row, ROW)])
+                self._topics = np.concatenate([self._topics, np.full(row, GONE, np.int32)])
+        for other in linked.difference(before):
+            self.need(other)
+        self._related[row] = tuple(sorted(linked))
+        profile = profile_of(profile)
+        shares = (profile.activation, profile.diffusion, profile.context_independence)
+        self._rows[row] = (key, t, len(linked), *shares)
+        self._topics[row] = self._numbers.setdefault(path, len(self._numbers))
 
     def remove(self, keys: Collection[int]) -> None:
-        """Take slices out of every topic; nodes that nothing needs any more go."""
-        for row in self.rows.rows_of(keys):
-            self._drop(row)
+        """Take slices out of every topic; topics that nothing needs any more go."""
+        for key in keys:
+            for path, row in self._bound.pop(key, {}).items():
+                self._topics[row] = GONE
+                for needed in (path, *self._related.pop(row)):
+                    self._let_go(needed)
 
     def move(self, old: str, new: str) -> None:
         """Rename a topic, merge it into another or put it elsewhere: its slices, the topics below it and related paths follow.
+        A slice that stands in both keeps what was recorded last."""
+        moves, bindings = [(old, new)], self.bindings()
+        self.remove(list(self._bound))
+        self._size = 0
+        for one in bindings:
+            related = [moved(path, moves) for path in one.related]
+            self.record(one.key, moved(one.path, moves), one.t, related, one.profile)
 
-        A slice that stands in both keeps the newer time with its profile. Raises NotFound, and ValueError where the new path
-        is empty or lies below the old one.
-        """
-        old, new = self.movable(old, new)
-        if new == old:
-            return
-        top, rows = self.topics[old], self.rows
-        for row, linked in list(rows.related.items()):
-            if any(is_within(one, old) for one in linked):
-                self._link(row, {moved(one, [(old, new)]) for one in linked} - {rows.home(row).path})
-        members = [row for node in top.below() for row in node.members.tolist()]
-        for row in sorted(members, key=lambda row: int(rows.values["order"][row])):
-            self._rehome(row, self.topics.make(moved(rows.home(row).path, [(old, new)])))
+    def need(self, path: str) -> None:
+        """A normalised path is a topic, and so are those above it, as long as somebody needs it."""
+        self._needs[path] = self._needs.get(path, 0) + 1
+        if self._needs[path] == 1:
+            self.version += 1
+            if above := parent_of(path):
+                self.need(above)
 
-    def movable(self, old: str, new: str) -> tuple[str, str]:
-        """Both paths normalised. Raises as ``move`` does."""
-        old, new = topic_path(old), topic_path(new)
-        if old not in self.topics:
-            raise NotFound(f"there is no topic {old!r}")
-        if not new or (is_within(new, old) and new != old):
-            raise ValueError(f"a topic cannot move to {new!r}: choose a path that is not empty and not below {old!r}")
-        return old, new
-
-    def _rehome(self, row: int, node: TopicNode) -> None:
-        rows, values = self.rows, self.rows.values
-        before, twin = rows.home(row), rows.row_of(node, int(values["key"][row]))
-        before.members = before.members[before.members != row]
-        linked = set(rows.related.get(row, ()))
-        if twin >= 0:
-            newer = max((row, twin), key=lambda one: (values["t"][one], values["order"][one]))
-            order = min(values["order"][row], values["order"][twin])
-            linked.update(rows.related.get(twin, ()))
-            rows.fill(row, float(values["t"][newer]), rows.profile(newer))
-            self._drop(twin)
-            node = self.topics.make(node.path)
-            values["order"][row] = order
-        rows.homes[row] = node
-        self._insert(node, row)  # before links change: nothing else may keep the node
-        self._link(row, linked - {node.path})
-        self.topics.prune(before)
-
-    def _insert(self, node: TopicNode, row: int) -> None:
-        members, times = node.members, self.rows.values["t"]
-        node.members = np.append(members, np.int64(row))
-        if members.size and times[row] <= times[members[-1]]:
-            node.members = node.members[self.rows.by_time(node.members)]
-
-    def _link(self, row: int, paths: Collection[str]) -> None:
-        """Make these the related paths of a binding."""
-        before = self.rows.related.pop(row, ())
-        if paths:
-            nodes = [self.topics.make(path) for path in sorted(paths)]
-            for node in nodes:
-                node.mentions += 1
-            self.rows.related[row] = tuple(node.path for node in nodes)
-        self.rows.values["links"][row] = len(paths)
-        for path in before:
-            self.topics[path].mentions -= 1
-            self.topics.prune(self.topics[path])
-
-    def _drop(self, row: int) -> None:
-        node = self.rows.home(row)
-        node.members = node.members[node.members != row]
-        self._link(row, ())
-        self.rows.free(row)
-        self.topics.prune(node)
+    def _let_go(self, path: str) -> None:
+        self._needs[path] -= 1
+        if not self._needs[path]:
+            del self._needs[path]
+            self.version += 1
+            if above := parent_of(path):
+                self._let_go(above)
 
     # ---- reading
 
@@ -165,52 +147,56 @@ class TopicIndex:
     ) -> list[TopicHit]:
         """What a topic brings to mind at ``now`` (epoch seconds), best first, each slice once with its best score.
 
-        All slices of the node, the two newest of its parent, and the two newest of each related path that a slice of the node
+        All slices of the topic, the two newest of its parent, and the two newest of each related path that a slice of the topic
         with diffusion > 0 names. By score, then the newer, then the first recorded.
         """
-        nearest = self.topics.nearest(path, exact=exact)
+        nearest = self.nearest(path, exact=exact)
         if nearest is None or limit < 1:
             return []
-        pools = self._pools(self.topics[nearest], visible)
-        rows = np.concatenate([members for _, _, members in pools])
-        pool = np.repeat(np.arange(len(pools)), [members.size for _, _, members in pools])
-        scores = self._scores(rows, pool, [source for source, _, _ in pools], now)
+        pools = self._pools(nearest, visible)
+        rows = np.concatenate([members for *_, members in pools])
+        pool = np.repeat(np.arange(len(pools)), [members.size for *_, members in pools])
+        scores = self._scores(rows, pool, [source for source, *_ in pools], now)
         hits: dict[int, TopicHit] = {}
-        own = pools[0][2]
-        for i in self._best(rows, scores, limit + rows.size - own.size):
+        for i in self._best(rows, scores, limit + rows.size - pools[0][2].size):
             row = int(rows[i])
-            key, t = int(self.rows.values["key"][row]), float(self.rows.values["t"][row])
+            key, t = int(self._rows["key"][row]), float(self._rows["t"][row])
             if key in hits:
                 continue
-            source, node, _ = pools[pool[i]]
-            features = parts(source, (now - t) / 3600, self.rows.profile(row))
-            hits[key] = TopicHit(key, float(scores[i]), source.name, node.path, t, features)
+            source, topic, _ = pools[pool[i]]
+            features = parts(source, (now - t) / 3600, self._profile(row))
+            hits[key] = TopicHit(key, float(scores[i]), source.name, topic, t, features)
             if len(hits) == limit:
                 break
         return list(hits.values())
 
-    def _pools(self, node: TopicNode, visible: Visible | None) -> list[tuple[SliceSource, TopicNode, Ints]]:
-        """Where candidates come from, and the rows of each; those of the node itself first."""
-        own = self._visible(node, visible)
-        pools = [(PRIMARY, node, own)]
-        if node.parent is not None:
-            pools.append((PARENT, node.parent, self._visible(node.parent, visible)[-NEWEST:]))
-        values = self.rows.values
-        spread = own[(values["links"][own] > 0) & (values["diffusion"][own] > 0)]
-        for related in dict.fromkeys(one for row in spread.tolist() for one in self.rows.related[row]):
-            other = self.topics[related]
-            pools.append((RELATED, other, self._visible(other, visible)[-NEWEST:]))
+    def _pools(self, path: str, visible: Visible | None) -> list[tuple[SliceSource, str, Ints]]:
+        """Where candidates come from, and the rows of each; those of the topic itself first."""
+        own = self._members(path, visible)
+        pools = [(PRIMARY, path, own)]
+        if above := parent_of(path):
+            pools.append((PARENT, above, self._members(above, visible)[-NEWEST:]))
+        spread = own[(self._rows["links"][own] > 0) & (self._rows["diffusion"][own] > 0)]
+        for related in dict.fromkeys(one for row in spread.tolist() for one in self._related[row]):
+            pools.append((RELATED, related, self._members(related, visible)[-NEWEST:]))
         return pools
 
-    def _visible(self, node: TopicNode, visible: Visible | None) -> Ints:
-        if visible is None or not node.members.size:
-            return node.members
-        return node.members[visible(self.rows.values["key"][node.members])]
+    def _members(self, path: str, visible: Visible | None = None, *, below: bool = False) -> Ints:
+        """The rows of a topic by time, of equal times the first recorded last, so that the end is the newest; with ``below``
+        those of the topics under it too."""
+        if below:
+            numbers = [number for one, number in self._numbers.items() if is_within(one, path)]
+            rows = np.flatnonzero(np.isin(self._topics, numbers))
+        else:
+            rows = np.flatnonzero(self._topics == self._numbers.get(path, len(self._numbers)))
+        if visible is not None and rows.size:
+            rows = rows[visible(self._rows["key"][rows])]
+        return rows[np.lexsort((-rows, self._rows["t"][rows]))]
 
     def _scores(self, rows: Ints, pool: Ints, sources: list[SliceSource], now: float) -> NDArray[np.float64]:
         base = np.array([source.base for source in sources])[pool]
         relation = np.array([source.relation for source in sources])[pool]
-        of = self.rows.values[rows]
+        of = self._rows[rows]
         total = base + activation.recency((now - of["t"]) / 3600) + activation.ACTIVATION * of["activation"]
         total += activation.INDEPENDENCE * of["independence"] + activation.DIFFUSION * relation * of["diffusion"]
         return np.round(total, 9)  # sums of equal parts are equal, whatever their order
@@ -220,64 +206,85 @@ class TopicIndex:
         among = np.arange(rows.size)
         if rows.size > max(MANY, enough):
             among = np.flatnonzero(scores >= np.partition(scores, -enough)[-enough])
-        of = self.rows.values[rows[among]]
-        order: list[int] = among[np.lexsort((of["order"], -of["t"], -scores[among]))].tolist()
+        order: list[int] = among[np.lexsort((rows[among], -self._rows["t"][rows[among]], -scores[among]))].tolist()
         return order
 
     def keys(self, path: str, *, below: bool = False) -> Ints:
         """The slices of a topic, oldest first; with ``below`` those of the topics under it too, each once."""
-        node = self.topics.get(topic_path(path))
-        if node is None:
-            return NO_MEMBERS
-        if not below:
-            own: Ints = self.rows.values["key"][node.members]
-            return own
-        rows = np.concatenate([one.members for one in node.below()])
-        keys: Ints = self.rows.values["key"][rows[self.rows.by_time(rows)]]
+        keys: Ints = self._rows["key"][self._members(topic_path(path), below=below)]
         return keys[np.sort(np.unique(keys, return_index=True)[1])]
 
+    def nearest(self, path: str, *, exact: bool = False) -> str | None:
+        """The topic that answers for a path: itself, else its nearest ancestor that is there (``exact``: never, *compat*)."""
+        path = topic_path(path)
+        while path and path not in self._needs:
+            path = "" if exact else parent_of(path)
+        return path or None
+
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """Last segment, case-folded → the paths that end with it."""
+        if self._by_name[0] != self.version:
+            by_name: dict[str, list[str]] = {}
+            for path in self._needs:
+                by_name.setdefault(path.rpartition(ARROW)[2].casefold(), []).append(path)
+            self._by_name = (self.version, by_name)
+        return self._by_name[1]
+
+    def named(self, word: str) -> list[str]:
+        """The paths whose last segment is this word, the most used first; case does not count."""
+        return sorted(self.names().get(word.casefold(), ()), key=lambda path: (-self._members(path).size, path))
+
+    def sizes(self, visible: Visible | None = None) -> dict[str, tuple[int, float]]:
+        """Of each topic that slices stand in which may be seen: how many, and the time of the newest."""
+        rows = np.flatnonzero(self._topics != GONE)
+        if visible is not None and rows.size:
+            rows = rows[visible(self._rows["key"][rows])]
+        topics = self._topics[rows]
+        counts = np.bincount(topics, minlength=len(self._numbers)).tolist()
+        newest = np.full(len(counts), -np.inf)
+        np.maximum.at(newest, topics, self._rows["t"][rows])
+        return {path: (counts[n], float(newest[n])) for path, n in self._numbers.items() if counts[n]}
+
     def bindings(self) -> list[Binding]:
-        """All of them in the order in which they were recorded: recorded again, they make an index equal to this one."""
-        return [self.rows.binding(row) for row in self.rows.in_order()]
+        """All of them in the order in which they were recorded: recorded again, they make a table equal to this one."""
+        places = sorted((row, path) for paths in self._bound.values() for path, row in paths.items())
+        return [
+            Binding(path, int(self._rows["key"][row]), float(self._rows["t"][row]), self._related[row], self._profile(row))
+            for row, path in places
+        ]  # fmt: skip
+
+    def _profile(self, row: int) -> ActivationProfile:
+        of = self._rows[row]
+        return ActivationProfile(float(of["activation"]), float(of["diffusion"]), float(of["independence"]))
 
     def paths(self) -> list[str]:
         """All topics, parents before children, in the order in which slices first named them."""
-        order = self.rows.values["order"]
-        born: dict[str, tuple[int, int]] = {}
-        for path, node in self.topics.items():
-            if node.members.size:
-                born[path] = (int(order[node.members].min()), 0)
-        for row, related in self.rows.related.items():
+        last = (self._size, 0)  # A topic that nothing has named yet stands last.
+        born = dict.fromkeys(sorted(self._needs, key=lambda path: -path.count(ARROW)), last)
+        for paths in self._bound.values():
+            for path, row in paths.items():
+                born[path] = min(born[path], (row, 0))
+        for row, related in self._related.items():
             for path in related:
-                mark = (int(order[row]), 1)
-                born[path] = min(born.get(path, mark), mark)
-        for path in sorted(self.topics, key=lambda path: -path.count(ARROW)):
-            first = born.setdefault(path, (self.order + 1, 0))  # a topic that nothing has named yet stands last
+                born[path] = min(born[path], (row, 1))
+        children: dict[str, list[str]] = {}
+        for path, first in born.items():  # the deepest first
             if above := parent_of(path):
-                born[above] = min(born.get(above, first), first)
-        return list(_walk(self.topics.roots, born))
+                born[above] = min(born[above], first)
+            children.setdefault(above, []).append(path)
 
-    def seen(self, path: str, visible: Visible) -> tuple[int, float | None]:
-        """How many slices of a topic may be seen, and the time of the newest."""
-        rows = self._visible(self.topics[path], visible)
-        return rows.size, float(self.rows.values["t"][rows[-1]]) if rows.size else None
+        def walked(above: str) -> Iterator[str]:
+            for path in sorted(children.get(above, ()), key=lambda path: (born[path], path)):
+                yield path
+                yield from walked(path)
 
-    def used(self, path: str) -> tuple[int, float]:
-        """How many slices a topic has, and the time of the newest (-inf for none)."""
-        members = self.topics[path].members
-        return members.size, float(self.rows.values["t"][members[-1]]) if members.size else -math.inf
+        return list(walked(""))
 
     def tree(self) -> list[str]:
         """The tree as a model is shown it (golden ``partner.json`` A, ``tree``)."""
-        return [self._shown(path) for path in self.paths()]
-
-    def _shown(self, path: str) -> str:
-        count = self.topics[path].members.size
-        root = "" if parent_of(path) else " [root]"
-        return f"{path}{root}" + (f" {{slices: {count}}}" if count or not root else "")
-
-
-def _walk(nodes: dict[str, TopicNode], born: dict[str, tuple[int, int]]) -> Iterator[str]:
-    for node in sorted(nodes.values(), key=lambda node: (born[node.path], node.path)):
-        yield node.path
-        yield from _walk(node.children, born)
+        sizes = self.sizes()
+        lines = []
+        for path in self.paths():
+            count, root = sizes.get(path, (0, 0.0))[0], "" if parent_of(path) else " [root]"
+            lines.append(f"{path}{root}" + (f" {{slices: {count}}}" if count or not root else ""))
+        return lines

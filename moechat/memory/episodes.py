@@ -19,13 +19,15 @@ import numpy as np
 from moechat.index.dense import Dense, TextVectors
 from moechat.index.vector_rows import PackedKeys, pack_keys, text_key
 from moechat.index.vectors import VectorTable
-from moechat.model import Episode
+from moechat.model import ActivationProfile, Episode
 from moechat.store.kinds import Store
 
 TABLE = "episodes"  # This table has their vectors, by text.
 NO_VECTOR = -1
 HIDDEN = -1  # This stands for the place of an episode that is not in view.
 NO_ROW = -1  # The author's episodes have no row of the cache, nor have those of an earlier cache.
+Told = tuple[str, Sequence[str], ActivationProfile, datetime | None]
+"""The topic of an episode, those that it names as related, its profile, and when it was told."""
 Official = Callable[[], tuple[int, Sequence[Episode]]]
 """(generation, the author's episodes)"""
 
@@ -100,10 +102,17 @@ class EpisodeView:
         """Places of the view that have a word among keywords, subject and object."""
         return self._in_view(self._all.with_keyword(word))
 
+    def places(self, positions: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Where each of these stands in the view, HIDDEN where it does not."""
+        asked = np.asarray(positions, dtype=np.int64)
+        places = np.full(len(asked), HIDDEN)
+        known = asked < len(self._place_of)
+        places[known] = self._place_of[asked[known]]
+        return places
+
     def _in_view(self, positions: Sequence[int]) -> np.ndarray:
         """The places of those of ``positions`` that are in view."""
-        all_positions = np.array(positions, dtype=np.int64)
-        places: np.ndarray = self._place_of[all_positions[all_positions < len(self._place_of)]]
+        places = self.places(positions)
         in_view: np.ndarray = places[places != HIDDEN]
         return in_view
 
@@ -139,7 +148,8 @@ class Episodes:
         self._lock = threading.RLock()
         self._identity, self._generation, self._authored_at = "", -1, -1
         self.ids: list[str] = []  # by position, as are the next
-        self._rows: list[int] = []
+        self.rows: list[int] = []
+        self.told: list[Told] = []
         self._keys = bytearray()  # of their texts, packed
         self._times = array("d")  # by four: since, expires, importance, is a reflection
         self._alive = bytearray()
@@ -168,7 +178,7 @@ class Episodes:
         with self._lock:
             if (identity := self._store.identity) != self._identity:  # made anew: every row has another number
                 for row in list(self._of_row):
-                    self._rows[self._of_row[row]] = NO_ROW
+                    self.rows[self._of_row[row]] = NO_ROW
                     self._drop(self._of_row.pop(row))
                 self._identity, self._generation = identity, -1
             if self._store.generation != self._generation:
@@ -197,7 +207,7 @@ class Episodes:
         expires = episode.expires.timestamp() if episode.expires else np.inf
         born = episode.at.timestamp() if episode.at else 0.0
         self.ids.append(episode.id)
-        self._rows.append(row)
+        self.rows.append(row)
         self._keys += text_key(event.text)
         self._times.extend((born, expires, event.importance, episode.kind == "reflection"))
         self._alive.append((event.predicate, event.object) != ("is", "idle"))  # generative agents: idle is no event
@@ -211,6 +221,7 @@ class Episodes:
             self._planned[position] = event.happened or (episode.since, episode.since)
         if event.mark == "delicate":
             self._delicate[position] = (episode.id, *event.sources)
+        self.told.append((event.topic, event.related, event.profile, episode.at))
         self._changed()
         return position
 
@@ -231,14 +242,14 @@ class Episodes:
         """Those of the vectors of all episodes."""
         self.sync()
         with self._lock:
-            living: PackedKeys = self._arrays()[2][self._living()]
+            living: PackedKeys = self._arrays()[2][self.living()]
             return living
 
     def _lacking(self, table: VectorTable) -> list[int]:
         """The positions of live episodes whose text has no vector, the newest first."""
         with self._lock:
             places = self._vector_places(table)
-            lacking: list[int] = np.flatnonzero(self._living() & (places == NO_VECTOR))[::-1].tolist()
+            lacking: list[int] = np.flatnonzero(self.living() & (places == NO_VECTOR))[::-1].tolist()
             return lacking
 
     def _texts(self, positions: Sequence[int]) -> list[str]:
@@ -268,7 +279,7 @@ class Episodes:
         columns, order, _ = self._arrays()
         spoken_at, expires, importance, reflection = columns.T
         self._concealed.follow(hidden, lambda id_: {*self._citing.get(id_, ()), self._position.get(id_, HIDDEN)})
-        keep = self._living() & (np.array(self._concealed.counts) == 0)
+        keep = self.living() & (np.array(self._concealed.counts) == 0)
         for id_ in self._store.findings.superseded(hidden):
             if id_ in self._position:
                 keep[self._position[id_]] = False
@@ -309,7 +320,8 @@ class Episodes:
             self._columns = (columns, np.argsort(columns[:, 0], kind="stable"), pack_keys([bytes(self._keys)]))
         return self._columns
 
-    def _living(self) -> np.ndarray:
+    def living(self) -> np.ndarray:
+        """(n,) bool by position: which are there."""
         return np.array(self._alive, dtype=bool)
 
     def _vector_places(self, table: VectorTable | None) -> np.ndarray:
@@ -325,7 +337,7 @@ class Episodes:
             losses, held = table.losses, np.flatnonzero(places != NO_VECTOR)
             lost = table.missing(places[held], keys[held])
             places[np.isin(places, lost)] = NO_VECTOR
-        lacking = np.flatnonzero(self._living() & (places == NO_VECTOR))
+        lacking = np.flatnonzero(self.living() & (places == NO_VECTOR))
         places[lacking] = table.lookup(keys[lacking])
         self._vectors[table] = (losses, places)
         return places
@@ -339,7 +351,7 @@ class Episodes:
 
     def by_position(self, positions: Sequence[int]) -> dict[int, Episode]:
         """Episodes by position; those that have been replaced since the last ``sync`` are left out."""
-        rows = {position: self._rows[position] for position in positions}
+        rows = {position: self.rows[position] for position in positions}
         cached = self._store.findings.by_row([row for row in rows.values() if row != NO_ROW])
         episodes = {p: self._authored.get(p) if row == NO_ROW else cached.get(row) for p, row in rows.items()}
         return {position: episode for position, episode in episodes.items() if episode is not None}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from moechat.cue import Cue
 from moechat.index.dense import Dense
-from moechat.index.topic import TopicIndex
+from moechat.index.topic import TopicTable
 from moechat.index.vector_rows import text_key
 from moechat.index.vectors import meets
 from moechat.language import words
@@ -45,11 +45,11 @@ class TopicNames:
     """The words of the topic names of one tree."""
 
     def __init__(self) -> None:
-        self._version = -1
+        self._followed: tuple[object, int] = (None, 0)  # the tree, and how it was
         self._cut: dict[str, tuple[str, ...]] = {}
         self._by_word: dict[str, list[str]] = {}
 
-    def led(self, tree: TopicIndex, cue: Cue) -> list[Led]:
+    def led(self, tree: TopicTable, cue: Cue) -> list[Led]:
         """Topics of whose name the message has at least half, by characters."""
         self.follow(tree)
         shared: dict[str, list[str]] = {}
@@ -61,15 +61,15 @@ class TopicNames:
         for name, hit in shared.items():
             covered = sum(map(len, hit)) / sum(map(len, self._cut[name]))
             if covered >= COVERED:
-                led += [Led(path, covered, tuple(sorted(hit))) for path in tree.topics.named(name)[:MOST_CUES]]
+                led += [Led(path, covered, tuple(sorted(hit))) for path in tree.named(name)[:MOST_CUES]]
         return led
 
-    def follow(self, tree: TopicIndex) -> None:
+    def follow(self, tree: TopicTable) -> None:
         """Cut names that are new into words."""
-        if self._version == tree.topics.version:
+        if self._followed == (tree, tree.version):
             return
-        self._version = tree.topics.version
-        self._cut = {name: self._cut.get(name) or _cut(name) for name in tree.topics.names()}
+        self._followed = (tree, tree.version)
+        self._cut = {name: self._cut.get(name) or _cut(name) for name in tree.names()}
         self._by_word = {}
         for name, cut in self._cut.items():
             for word in cut:
@@ -83,7 +83,7 @@ class Leads:
         self._dense, self.names = dense, TopicNames()
         self._placed: tuple[object, list[str], NDArray[np.int64]] | None = None
 
-    def of(self, tree: TopicIndex, moves: Moves, cue: Cue, view: EpisodeView) -> list[Led]:
+    def of(self, tree: TopicTable, moves: Moves, cue: Cue, view: EpisodeView) -> list[Led]:
         """The topics that a message leads to, the surest first."""
         ways = [
             *self.names.led(tree, cue), *by_table(tree, cue, moves), *_by_words(view, moves, cue),
@@ -91,14 +91,14 @@ class Leads:
         ]  # fmt: skip
         return surest(ways)
 
-    def _by_meaning(self, tree: TopicIndex, cue: Cue) -> list[Led]:
+    def _by_meaning(self, tree: TopicTable, cue: Cue) -> list[Led]:
         """Topics whose name is near in meaning, as far as it has a vector."""
         vector, floors, table = cue.vector, self._dense.thresholds, self._dense.table(TABLE)
         if vector is None or floors is None or table is None:
             return []
-        key = (tree.topics.version, table, len(table))
+        key = (tree, tree.version, table, len(table))
         if self._placed is None or self._placed[0] != key:
-            paths = list(tree.topics)
+            paths = list(tree)
             places = np.asarray(table.lookup([text_key(spoken(path)) for path in paths]) if paths else [], np.int64)
             having = np.flatnonzero(places >= 0)
             self._placed = (key, [paths[i] for i in having], places[having])
@@ -135,9 +135,9 @@ def surest(ways: Sequence[Led]) -> list[Led]:
     return kept[:MOST_CUES]
 
 
-def by_table(tree: TopicIndex, cue: Cue, moves: Moves = ()) -> list[Led]:
+def by_table(tree: TopicTable, cue: Cue, moves: Moves = ()) -> list[Led]:
     """Topics that the table of everyday domains would choose for the message, as far as they are there."""
-    paths = (tree.topics.nearest(moved(path, moves)) for path in topic_rules.paths_in(cue.text)[:MOST_CUES])
+    paths = (tree.nearest(moved(path, moves)) for path in topic_rules.paths_in(cue.text)[:MOST_CUES])
     return [Led(path, BY_TABLE) for path in paths if path]
 
 

@@ -1,10 +1,17 @@
-"""What belongs together (seed 002): recall by the topics and days that a message leads to, and the owner's order of topics."""
+"""What belongs together (seed 002): recall by the topics and days that a message leads to, and the owner's order of topics.
+
+An episode is a slice, its key is its position. The table of topics follows ``Episodes`` and is never written. The owner's renames
+stand in the state and hold for earlier and later episodes alike: a topic that was renamed keeps its new name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import threading
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -12,21 +19,22 @@ import numpy as np
 
 from moechat.ai.topic_model import Cues
 from moechat.clock import local
+from moechat.containment import NamedText
 from moechat.cue import Cue
 from moechat.errors import NotFound
-from moechat.index import topic
+from moechat.index import place, topic
 from moechat.index.dense import Dense, TextVectors
+from moechat.index.topic import TopicTable
 from moechat.index.vector_rows import Keys, text_key
 from moechat.index.vectors import VectorTable
 from moechat.language.words import count_tokens
 from moechat.memory.diary import asked_spans
-from moechat.memory.episodes import Episodes, Official
+from moechat.memory.episodes import HIDDEN, NO_ROW, Episodes, EpisodeView
 from moechat.memory.topic_cues import TABLE, Leads, Led, likeness, spoken
-from moechat.memory.topic_slices import SliceMask, TopicSlices
-from moechat.model import Episode
+from moechat.model import LONG_AGO, Episode
 from moechat.rules.activation import PRIMARY, parts
 from moechat.store.kinds import Store
-from moechat.topic_path import ARROW, moved, parent_of, topic_path
+from moechat.topic_path import ARROW, is_within, moved, parent_of, topic_path
 
 DEPTH = 30  # Slices of a topic that are weighed by likeness too, and of the asked days that one recall gives.
 NEARNESS = 2.0  # What a cosine counts beside the score (seed 002 knows none): measured on the recall benchmark.
@@ -68,20 +76,66 @@ class _Candidate:
 
 
 class Topics:
-    """Recalls by topic and by day, shows the tree and changes it. Searches see what the last ``index.sync`` saw."""
+    """Recalls by topic and by day, shows the tree and changes it. Searches see what the last ``sync`` saw."""
 
-    def __init__(self, store: Store, episodes: Episodes, dense: Dense, official: Official = lambda: (0, ())) -> None:
+    def __init__(self, store: Store, episodes: Episodes, dense: Dense) -> None:
         self._store, self._episodes, self._dense = store, episodes, dense
-        self.index = TopicSlices(store, episodes, official)
         self._leads = Leads(dense)
         self._held: WeakKeyDictionary[VectorTable, tuple[int, set[str]]] = WeakKeyDictionary()
         """By table: its losses, and the names that it had a vector of."""
         self.vectors = TextVectors(dense, TABLE, self._lacking, lambda names: names, store.contained)
+        self._lock = threading.RLock()
+        if store.index_folder is not None:  # Earlier versions kept their topics there.
+            place.clear(store.index_folder / "topics.npz")
+        self.anew()
+
+    # ---- following
+
+    def anew(self) -> None:
+        """Make the table from all episodes with the next ``sync``."""
+        with self._lock:
+            self.table, self._moves = TopicTable(), list[tuple[str, str]]()
+            self._seen, self._taken = -1, np.zeros(0, dtype=bool)
+            self._days = array("q")  # by position, the proleptic ordinal of the local day, 0 without one
+
+    def sync(self) -> None:
+        """Take in episodes and renames that came or went since the last call."""
+        with self._lock:
+            moves = list(_valid(self._store.state.topics))
+            if moves[: len(self._moves)] != self._moves:  # the state is another one: an earlier copy was put back
+                self.anew()
+            for old, new in moves[len(self._moves) :]:
+                if old in self.table:
+                    self.table.move(old, new)
+            self._moves = moves
+            if self._episodes.changes != self._seen:
+                self._seen = self._episodes.changes
+                self._take()
+
+    def _take(self) -> None:
+        rows, told = self._episodes.rows, self._episodes.told
+        alive = self._episodes.living()[: len(told)]
+        known = len(self._taken)
+        self.table.remove(np.flatnonzero(self._taken & ~alive[:known]).tolist())
+        self._days.extend([0] * (len(alive) - known))
+        new = (np.flatnonzero(alive[known:]) + known).tolist()
+        for position in sorted(new, key=lambda position: (rows[position] == NO_ROW, rows[position])):
+            record = NamedText(self._episodes.ids[position], told[position][0])
+            self._store.contained.run("topics", record, partial(self._bind, position), None)
+        self._taken = alive
+
+    def _bind(self, position: int) -> None:
+        path, related, profile, at = self._episodes.told[position]
+        if at:
+            self._days[position] = local(at, self._store.zone).toordinal()
+        others = [moved(topic_path(other), self._moves) for other in related]
+        t = (at or LONG_AGO).timestamp()
+        self.table.record(position, moved(topic_path(path), self._moves), t, others, profile)
 
     def ready(self) -> None:
         """Cut the names of all topics into words, so that no message waits for it (a fifth of a second for 5,000)."""
-        with self.index.lock:
-            self._leads.names.follow(self.index.tree)
+        with self._lock:
+            self._leads.names.follow(self.table)
 
     # ---- recall
 
@@ -100,47 +154,52 @@ class Topics:
         """
         days = _days(cue) if model_cues is None else model_cues.dates
         vector = cue.vector  # before the lock: a model may take its time
-        with self.index.lock:
-            mask, moment = self.index.mask(now), now.timestamp()
-            inside = self._of_days(days, mask)
-            relevance = likeness(cue, mask.view) if vector is not None else None
+        with self._lock:
+            view, moment = self._episodes.view(now), now.timestamp()
+            inside = set(self._of_days(days, view))
+            relevance = likeness(cue, view) if vector is not None else None
             depth = limit if relevance is None else max(limit, DEPTH)
             best: dict[int, _Candidate] = {}
             for led in self.led(cue, now) if model_cues is None else self._existing(model_cues.topics):
-                hits = self.index.tree.collect(led.path, moment, limit=depth, visible=mask)
+                hits = self.table.collect(
+                    led.path, moment, limit=depth, visible=lambda keys: view.places(keys) != HIDDEN
+                )
                 if inside:
-                    hits += self.index.tree.collect(
+                    hits += self.table.collect(
                         led.path, moment, limit=depth, visible=lambda keys: np.isin(keys, list(inside))
                     )
                 for hit in hits:
                     features, near = hit.features, 0.0
                     if relevance is not None:
-                        features = {**features, "cosine": float(relevance[mask.places[hit.key]])}
+                        features = {**features, "cosine": float(relevance[view.places([hit.key])[0]])}
                         near = NEARNESS * features["cosine"]
                     candidate = _Candidate(hit.key in inside, hit.score, hit.t, features, led, near)
                     best[hit.key] = max(candidate, best.get(hit.key, candidate), key=_Candidate.rank)
             ranked = sorted(best, key=lambda key: best[key].rank(), reverse=True)[:limit]
-            by_day = [self.index.ids[key] for key in sorted(inside - set(ranked))][: max(0, DEPTH - len(ranked))]
-            for episode in self._episodes.get(by_day).values():
+            by_day = sorted(inside - set(ranked))[: max(0, DEPTH - len(ranked))]
+            for position, episode in self._episodes.by_position(by_day).items():
                 t = episode.since.timestamp()
                 features = parts(PRIMARY, (moment - t) / 3600, episode.event.profile)
-                best[self.index.keys[episode.id]] = _Candidate(True, sum(features.values()), t, features)
-            recalled = {*ranked, *(self.index.keys[id_] for id_ in by_day)} & best.keys()
+                best[position] = _Candidate(True, sum(features.values()), t, features)
+            recalled = {*ranked, *by_day} & best.keys()
             order = sorted(recalled, key=lambda key: best[key].rank(), reverse=True)
-            return [best[key].recalled(self.index.ids[key]) for key in order]
+            return [best[key].recalled(self._episodes.ids[key]) for key in order]
 
     def led(self, cue: Cue, now: datetime) -> list[Led]:
         """The topics that a message leads to, the surest first."""
-        with self.index.lock:
-            return self._leads.of(self.index.tree, self.index.moves, cue, self.index.mask(now).view)
+        with self._lock:
+            return self._leads.of(self.table, self._moves, cue, self._episodes.view(now))
 
     def _existing(self, paths: Iterable[str]) -> list[Led]:
-        nearest = (self.index.tree.topics.nearest(moved(path, self.index.moves)) for path in paths)
+        nearest = (self.table.nearest(moved(path, self._moves)) for path in paths)
         return [Led(path, 1.0) for path in dict.fromkeys(nearest) if path]
 
-    def _of_days(self, days: Collection[date], mask: SliceMask) -> set[int]:
-        keys_by_day = (self.index.dates.keys(day) for day in sorted(days))
-        return {int(key) for keys in keys_by_day for key in keys[mask(keys)]}
+    def _of_days(self, days: Collection[date], view: EpisodeView) -> list[int]:
+        """The positions of what was told on these days and may be recalled."""
+        ordinals = np.array(self._days, np.int64)
+        positions = view.positions[view.positions < len(ordinals)]
+        of_days: list[int] = positions[np.isin(ordinals[positions], [day.toordinal() for day in days])].tolist()
+        return of_days
 
     def keys(self) -> Keys:
         """Those of the vectors of all topics."""
@@ -158,30 +217,30 @@ class Topics:
         return [name for name in names if name not in held]
 
     def _names(self) -> list[str]:
-        self.index.sync()
-        with self.index.lock:
-            return list(dict.fromkeys(map(spoken, self.index.tree.topics)))
+        self.sync()
+        with self._lock:
+            return list(dict.fromkeys(map(spoken, self.table)))
 
     # ---- looking
 
     def named(self, word: str) -> Sequence[str]:
         """The topics whose last segment is this word, the most used first (for ``topic_rules.path_for``)."""
-        with self.index.lock:
-            return self.index.tree.topics.named(word)
+        with self._lock:
+            return self.table.named(word)
 
     def tree_text(self, limit: int) -> str:
         """The topics for an extraction prompt, one path a line, within ``limit`` tokens.
 
         Those that are used most, and most lately, are chosen. A topic stands before those below it.
         """
-        with self.index.lock:
-            paths = self.index.tree.paths()
-            used = {path: self.index.tree.used(path) for path in paths}
-        newest = {path: place for place, path in enumerate(sorted(paths, key=lambda path: -used[path][1]))}
-        most = {path: place for place, path in enumerate(sorted(paths, key=lambda path: -used[path][0]))}
+        with self._lock:
+            paths, used = self.table.paths(), self.table.sizes()
+        having = [path for path in paths if path in used]
+        newest = {path: place for place, path in enumerate(sorted(having, key=lambda path: -used[path][1]))}
+        most = {path: place for place, path in enumerate(sorted(having, key=lambda path: -used[path][0]))}
         chosen: set[str] = set()
         left = limit
-        for path in sorted((path for path in paths if used[path][0]), key=lambda path: newest[path] + most[path]):
+        for path in sorted(having, key=lambda path: newest[path] + most[path]):
             tokens = count_tokens(path) + 1
             if tokens <= left:
                 chosen.add(path)
@@ -191,20 +250,20 @@ class Topics:
     def overview(self, now: datetime) -> dict[str, Any]:
         """``topics``: nested nodes {name, path, count (its own slices), total (with those below), newest (ISO or None),
         children}; ``days``: {ISO date: slices}; ``untold``: slices without a topic. Only what may be seen."""
-        with self.index.lock:
-            mask = self.index.mask(now)
-            nodes: dict[str, dict[str, Any]] = {}
-            roots: list[dict[str, Any]] = []
-            for path in self.index.tree.paths():
-                keys, newest = self.index.tree.seen(path, mask)
-                node = nodes[path] = {
-                    "name": path.rpartition(ARROW)[2], "path": path, "count": keys, "total": keys, "newest": newest,
-                    "children": [],
-                }  # fmt: skip
-                above = nodes.get(parent_of(path))
-                (above["children"] if above else roots).append(node)
-            days = {day.isoformat(): int(mask(self.index.dates.keys(day)).sum()) for day in self.index.dates.days()}
-            seen = int(mask(np.fromiter(self.index.ids, np.int64, len(self.index.ids))).sum())
+        with self._lock:
+            view, ordinals = self._episodes.view(now), np.array(self._days, np.int64)
+            paths, used = self.table.paths(), self.table.sizes(lambda keys: view.places(keys) != HIDDEN)
+            of_day, counts = np.unique(ordinals[view.positions], return_counts=True)
+        nodes: dict[str, dict[str, Any]] = {}
+        roots: list[dict[str, Any]] = []
+        for path in paths:
+            count, newest = used.get(path, (0, None))
+            node = nodes[path] = {
+                "name": path.rpartition(ARROW)[2], "path": path, "count": count, "total": count, "newest": newest,
+                "children": [],
+            }  # fmt: skip
+            above = nodes.get(parent_of(path))
+            (above["children"] if above else roots).append(node)
         for node in reversed(nodes.values()):
             for child in node["children"]:
                 node["total"] += child["total"]
@@ -214,16 +273,21 @@ class Topics:
             newest_at = node["newest"] and datetime.fromtimestamp(node["newest"], UTC)
             node["newest"] = local(newest_at, self._store.zone).isoformat() if newest_at else None
         roots = [node for node in roots if node["total"]]
-        days = {day: count for day, count in days.items() if count}
-        return {"topics": roots, "days": days, "untold": seen - sum(node["total"] for node in roots)}
+        days = {
+            date.fromordinal(day).isoformat(): n for day, n in zip(of_day.tolist(), counts.tolist(), strict=True) if day
+        }
+        return {"topics": roots, "days": days, "untold": len(view) - sum(node["total"] for node in roots)}
 
     def slices(self, where: str | date, now: datetime, *, below: bool = True) -> list[Episode]:
         """The slices of a topic (with those of the topics under it), or of a local date, newest first; [] for an unknown one."""
-        with self.index.lock:
-            mask = self.index.mask(now)
-            keys = self.index.dates.keys(where) if isinstance(where, date) else self.index.tree.keys(where, below=below)
-            ids = [self.index.ids[key] for key in keys[mask(keys)].tolist()]
-        return sorted(self._episodes.get(ids).values(), key=lambda e: (e.since, e.id), reverse=True)
+        with self._lock:
+            view = self._episodes.view(now)
+            if isinstance(where, date):
+                positions = self._of_days([where], view)
+            else:
+                keys = self.table.keys(where, below=below)
+                positions = keys[view.places(keys) != HIDDEN].tolist()
+        return sorted(self._episodes.at(positions), key=lambda e: (e.since, e.id), reverse=True)
 
     # ---- the owner's order
 
@@ -234,8 +298,8 @@ class Topics:
 
     def merge(self, path: str, into: str) -> str:
         """Put all slices and topics of one topic into another that is there. Errors as ``move``."""
-        self.index.sync()
-        if self.index.tree.topics.nearest(into, exact=True) is None:
+        self.sync()
+        if into not in self.table:
             raise NotFound(f"there is no topic {topic_path(into)!r}")
         return self.move(path, into)
 
@@ -244,14 +308,29 @@ class Topics:
 
         Returns the new path. Raises NotFound, and ValueError where ``to`` is empty or below ``path``.
         """
+        old, new = topic_path(path), topic_path(to)
         with self._store.writing("rename a topic"):
-            self.index.sync()
-            with self.index.lock:
-                old, new = self.index.tree.movable(path, to)
+            self.sync()
+            if old not in self.table:
+                raise NotFound(f"there is no topic {old!r}")
+            if old != new and not _is_possible(old, new):
+                raise ValueError(
+                    f"a topic cannot move to {new!r}: choose a path that is not empty and not below {old!r}"
+                )
             if old != new:
                 self._store.state.rename_topic(old, new)
-        self.index.sync()
+        self.sync()
         return new
+
+
+def _valid(moves: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The moves that can be made; a line that a hand wrote may say anything."""
+    paths = ((topic_path(old), topic_path(new)) for old, new in moves)
+    return ((old, new) for old, new in paths if old and _is_possible(old, new))
+
+
+def _is_possible(old: str, new: str) -> bool:
+    return bool(new) and not is_within(new, old)
 
 
 def _days(cue: Cue) -> set[date]:

@@ -94,7 +94,7 @@ class Layers:
             store, dense, user_name=who.user_name, character_name=who.name, authored=self.official.episodes
         )
         self.episodes = Episodes(store, dense, self._authored)
-        self.topics = Topics(store, self.episodes, dense, self._authored)
+        self.topics = Topics(store, self.episodes, dense)
         self.core = CoreMemory(store, dense, self.official.facts)
         self.together = Cooccurrence(names=names, contained=store.contained)
         self._table = Table(who.folder / ASSOCIATIONS)
@@ -218,7 +218,7 @@ class Layers:
         """Take in what the store has learned since the last call."""
         self.diary.index.sync()
         self.episodes.sync()
-        self.topics.index.sync()
+        self.topics.sync()
 
     @property
     def unread_until(self) -> datetime | None:
@@ -243,7 +243,7 @@ class Layers:
             self.diary.index.read_on()
         if self.is_reading:
             return True
-        self.topics.index.anew()  # Its topics stand in the order in which they were first named.
+        self.topics.anew()  # Its topics stand in the order in which they were first named.
         self.sync()
         return False
 
@@ -301,6 +301,5 @@ class Layers:
     def close(self) -> None:
         for table in self._lore_tables.values():
             table.close()
-        self.topics.index.flush()
         self.diary.index.close()
         self.dense.close()

@@ -45,11 +45,12 @@ def profile_of(values: ActivationProfile | Sequence[float | None] | None) -> Act
     """The profile with defaults in place of None and NaN, and every value held to 0..1."""
     if values is None:
         return DEFAULT
-    shares: Sequence[float | None] = astuple(values) if isinstance(values, ActivationProfile) else values
+    if isinstance(values, ActivationProfile):  # dataclasses.astuple takes twenty times as long.
+        values = (values.activation, values.diffusion, values.context_independence)
     return ActivationProfile(
         *(
             usual if share is None or math.isnan(share) else min(1.0, max(0.0, float(share)))
-            for share, usual in zip(shares, USUAL, strict=True)
+            for share, usual in zip(values, USUAL, strict=True)
         )
     )
 

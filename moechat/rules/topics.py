@@ -21,7 +21,7 @@ from moechat.when.names import has_han
 
 
 class Named(Protocol):
-    """The topics there are; an ``index.topic_tree.TopicTree`` is one."""
+    """The topics there are; an ``index.topic.TopicTable`` is one."""
 
     def named(self, word: str) -> Sequence[str]:
         """The paths whose last segment is this word, the most used first; case does not count."""

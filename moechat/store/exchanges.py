@@ -127,11 +127,11 @@ class Exchanges:
         known = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
         filed = {row.exchange.id: row.exchange for row in self.rows(known)} if known else {}
         if lacking := [id_ for id_ in ids if id_ not in filed]:
-            numbers = dict(self._session.all(ROWS, {"ids": lacking}))
+            found: dict[str, int] = dict(self._session.all(ROWS, {"ids": lacking}))
             if len(self._numbers) > MAX_KEPT_ROWS:
                 self._numbers = {}
-            self._numbers.update(numbers)
-            filed |= {row.exchange.id: row.exchange for row in self.rows(list(numbers.values()))}
+            self._numbers.update(found)
+            filed |= {row.exchange.id: row.exchange for row in self.rows(list(found.values()))}
         return filed
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:

@@ -244,9 +244,7 @@ def test_after_forgetting_an_exchange_no_file_holds_its_words(home: Home, house:
         say(agent, text)
         agent.finish()
     agent.settle_indexes()
-    agent.layers.topics.index.flush()
     exchange = only(keeping, "exchange", search="铜钥匙")
-    assert "topics.npz" in " ".join(holding(home.folder, "铜钥匙"))
     assert len(holding(home.folder, "铜钥匙")) >= 4, "log, day file, notes and cache"
     assert {one.kind for one in keeping.forgets([exchange.id]).goes} == {"exchange", "fact", "event"}
     gone = keeping.forget([exchange.id])

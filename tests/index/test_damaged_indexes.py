@@ -114,7 +114,7 @@ def test_each_file_of_an_index_in_some_way_and_each_way_on_some_file(
     written: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     names = list(index_files(written))
-    assert {name.split("/")[0].split("-")[0] for name in names} >= {"lexical", "vectors", "topics.npz", "manifest.json"}
+    assert {name.split("/")[0].split("-")[0] for name in names} >= {"lexical", "vectors", "manifest.json"}
     assert len(names) >= len(DAMAGES)
     for number, name in enumerate(names):
         is_made_anew(written, tmp_path / str(number), name, DAMAGES[number % len(DAMAGES)], caplog)

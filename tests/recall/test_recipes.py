@@ -123,7 +123,7 @@ def mind(tmp_path: Path) -> Iterator[Mind]:
 
 def recipes_of(mind: Mind) -> Episodic:
     recipes = mind.recipes()
-    recipes.topics.index.sync()
+    recipes.topics.sync()
     return recipes
 
 

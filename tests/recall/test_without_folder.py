@@ -52,6 +52,5 @@ def test_what_was_said_and_understood_is_recalled_from_memory_alone(home: Home, 
     assert layers.sweep() == 2 + 1 + 2, "both sides of what was corrected, its event and its topics"
     layers.embed(Signal())
     assert "银钥匙" in recalled(layers, "钥匙丢在哪里了？")
-    layers.topics.index.flush()
     layers.diary.index.flush()
     assert set(tmp_path.iterdir()) == {home.data, home.config}

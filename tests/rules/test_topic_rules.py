@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from moechat.index.topic import TopicIndex
-from moechat.index.topic_tree import TopicTree
+from moechat.index.topic import TopicTable
 from moechat.model import Event
 from moechat.rules.topics import path_for, paths_in
 from moechat.topic_path import EVERYDAY, topic_path
@@ -17,11 +16,11 @@ def event(text: str, object_: str = "", *keywords: str) -> Event:
     return Event(text, ("e1",), object=object_, keywords=keywords)
 
 
-def tree(*paths: str) -> TopicTree:
-    index = TopicIndex()
+def tree(*paths: str) -> TopicTable:
+    index = TopicTable()
     for key, path in enumerate(paths):
         index.record(key, path, 0.0)
-    return index.topics
+    return index
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ def tree(*paths: str) -> TopicTree:
     ],
 )
 def test_an_everyday_event_gets_a_shallow_path(text: str, path: str) -> None:
-    assert path_for(event(text), TopicTree()) == path
+    assert path_for(event(text), TopicTable()) == path
     assert path_for(event(text)) == path
     assert topic_path(path) == path
 
