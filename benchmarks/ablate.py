@@ -29,8 +29,8 @@ from moechat.agent import Agent
 from moechat.bench.dataset import Haystack, Question
 from moechat.bench.figures import Figures, Outcome, found_again, shown, summary, times
 from moechat.bench.recall import Bench, Measurement
-from moechat.index.hybrid import WEIGHTS
 from moechat.index.lexical import LexicalIndex
+from moechat.index.ranking import WEIGHTS
 from moechat.language import words
 from moechat.model import Embedder
 from moechat.recall.pipeline import RRF_K
@@ -69,8 +69,7 @@ def _rows(name: str, measurement: Measurement, changed: Mapping[str, Any] | None
 def leave_out(agent: Agent, feature: str) -> None:
     """The diary's index of this agent ranks without one of its features."""
     index = agent.layers.diary.index.words
-    weights = {name: weight for name, weight in index.weights.items() if name != feature}
-    index.weights = weights
+    index.weights = {name: weight for name, weight in WEIGHTS.items() if name != feature}
 
 
 def _plain(measurement: Measurement) -> dict[str, list[Figures]]:

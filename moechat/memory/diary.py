@@ -14,11 +14,10 @@ import numpy as np
 from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.index.lexical import rarity
-from moechat.index.ranked import Ranked, in_turns
+from moechat.index.ranking import LITERAL_SHARE, Floor, Ranked, in_turns
 from moechat.language import words
 from moechat.memory.diary_index import DiaryIndex
 from moechat.memory.diary_vectors import DiaryVectors
-from moechat.memory.relevance import LITERAL_SHARE, Floor
 from moechat.model import Candidates, Episode, Exchange, Hit, Key, LateHit
 from moechat.store.kinds import Store
 from moechat.turn import exchange_text

@@ -25,11 +25,10 @@ from filelock import FileLock
 from moechat import when
 from moechat.clock import local
 from moechat.containment import NamedText
-from moechat.index import place
+from moechat.index import place, ranking
 from moechat.index.dense import Dense
-from moechat.index.hybrid import Doc, HybridIndex
-from moechat.index.ranked import Ranked
-from moechat.index.time import SpanIndex, TimeIndex
+from moechat.index.hybrid import Doc, HybridIndex, SpanIndex, TimeIndex
+from moechat.index.ranking import Ranked
 from moechat.index.vectors import meets
 from moechat.model import Episode
 from moechat.store.exchanges import ExchangeRow, Side
@@ -301,11 +300,11 @@ class DiaryIndex:
     def search(
         self, text: str, vector: np.ndarray | None, *, k: int, spans: Sequence[Span], hints: Sequence[Span]
     ) -> Ranked:
-        """The ``k`` best documents that may be seen: see :meth:`moechat.index.hybrid.HybridIndex.search`."""
+        """The ``k`` best documents that may be seen: see :func:`moechat.index.ranking.search`."""
         with self._lock:
             self.words.vectors = self._dense.table(TABLE)  # another embedding model may serve by now
             search = partial(
-                HybridIndex.search, text=text, vector=vector, k=k, spans=_ends(spans), hints=_ends(hints),
+                ranking.search, text=text, vector=vector, k=k, spans=_ends(spans), hints=_ends(hints),
                 hidden=self.hidden_documents(),
             )  # fmt: skip
             try:

@@ -16,7 +16,7 @@ from benchmarks import ablate
 from moechat.bench import dataset, figures, recall, strangers
 from moechat.cli.main import main
 from moechat.errors import DataError
-from moechat.index.hybrid import WEIGHTS
+from moechat.index.ranking import WEIGHTS
 
 SAID = [
     ("m1", "2025-03-01T20:00:00", "Ada", "I adopted a parrot called Rio last week."),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moechat.errors import ModelError, MoeChatError
-from moechat.index.time import TimeIndex
+from moechat.index.hybrid import TimeIndex
 from moechat.language.words import count_tokens
 from moechat.memory.world_book import WorldBook
 from tests.houses import (

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.index.time import Order
+from moechat.index.hybrid import Order
 
 GAP_S = 100.0
 rows = st.lists(st.tuples(st.integers(0, 600), st.integers(0, 2)), max_size=25)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.index.time import SpanIndex, TimeIndex
+from moechat.index.hybrid import SpanIndex, TimeIndex
 
 # Golden `range_search` of seed 003: keys 100..500; the published code lost the first of every span.
 GOLDEN = [

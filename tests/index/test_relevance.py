@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from moechat.index.hybrid import WEIGHTS, Doc, HybridIndex
-from moechat.memory.relevance import ENOUGH, ENOUGH_WORDS, LATIN, TELLS, UNHEARD_NAME, Floor
+from moechat.index.hybrid import Doc, HybridIndex
+from moechat.index.ranking import ENOUGH, ENOUGH_WORDS, LATIN, TELLS, UNHEARD_NAME, WEIGHTS, Floor
 
 
 def index(*texts: str) -> HybridIndex:

@@ -1,0 +1,370 @@
+"""The diary's search by meaning and by words, those in an asked time first; and whether what it found belongs to the question.
+
+The score of a document for a question is a sum of a few features, each a number of about the same
+size: how near its meaning is and that of what was said around it, which share of the question's words it has and its
+surroundings have, who said it, and whether it tells something of the kind that is asked for. ``WEIGHTS`` is that sum. Of a short
+talk the best document comes first, and the others make way for those of other talks.
+
+Rank says which memory is best, never whether it is good: something is always nearest. So a hit passes a ``Floor`` where its
+features add up to enough, with the words of the question that the diary has never heard counted against it (a question full of
+them asks for something that was never said); or where its meaning is near enough by the model's own measure, which is
+what finds anything in the first days, when the diary knows few words. docs/recall.md shows what the numbers cost and save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moechat.index import traits
+from moechat.index.hybrid import Floats, HybridIndex, Ints, Times
+from moechat.index.lexical import rarity, saturate
+from moechat.index.vectors import MISSING, meets
+from moechat.language import words
+from moechat.when.names import has_han
+
+WEIGHTS: Mapping[str, float] = {
+    "dense": 0.6,  # cosine, in standard deviations above the mean of all
+    "around": 0.6,  # the same of the neighbours in the talk, by NEAR
+    "lexical": 1.0,  # share of the question's words, weighted by rarity, that the document has
+    "window": 4.5,  # the same of the document with its neighbours in the talk, counts fading by distance
+    "answers": 1.0,  # the same of the question before, where the document follows one in the talk
+    "speaker": 2.5,  # said by the one whom the question names; by the side that 我 or 你 means, less
+    "tells": 1.5,  # tells a time, where the question asks when
+    "name": 0.6,  # tells a name or a title
+    "asks": -2.25,  # is a question itself: it seldom holds the answer
+    "hint": 1.5,  # told or happened in a time that is only hinted at
+}
+"""Fitted by leaving one conversation out and rounded; benchmarks/ablate.py --features shows what each is worth."""
+REPEATS = -1.0
+"""What each better document of the same short talk takes from a document: one of them says what the talk is about."""
+SHORT = 8  # Documents of a short talk; in a longer one, about many things, the share falls by the square.
+FIRST = 1000.0
+"""Added to what lies in an asked time, so that it comes first."""
+NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
+"""How much a neighbour in the talk says about a document, by distance: what went before says most."""
+FADING = {0: 1.0, **{sign * distance: 0.6**distance for distance in (1, 2, 3) for sign in (-1, 1)}}
+"""How much a word of a neighbour counts in a document's window, by distance."""
+MOST_WORDS = 64
+"""Words of a question that are looked for, the rarest: somebody may paste a page."""
+PRONOUN = 0.8
+"""How much of a name it is to say 我 or 你."""
+DAY_S = 86_400.0
+FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what is near them.
+BEST = 50  # Of the best by words, and of those by meaning.
+ENOUGH = 3.5
+"""Sum of a hit's features, of which the words' count as far as the question's are known."""
+ENOUGH_WORDS = 2.0
+"""The same where a hit has no vector."""
+SAID_MUCH = 1.8
+"""How many words as rare as can be a question must be worth to count in full: 谢谢 alone says little."""
+YOUNG = 50
+"""Documents at which both count half: a diary of the first days has heard few words, which says nothing about a question."""
+LITERAL_SHARE = 0.5
+"""Of the question's words, by rarity: what has them was meant, however far its vector lies."""
+WORDS = ("lexical", "window", "answers")
+BELONGS = {"relevance": 0.11, "share": 0.43, "meaning": 0.59}
+"""What counts for a question that something of the diary belongs to it, 1 being enough: the relevance of the best hit, the share
+of its words that the diary knows, and the mean cosine of the three nearest over the threshold of the model. Fitted on five kinds
+of talk against questions of other diaries and small talk (docs/recall.md)."""
+TELLS = 0.3  # Added to the bar of a message that asks nothing.
+LATIN = 0.12  # So does one without Chinese: of a Latin text, whose words are few and common, more is known by chance.
+UNHEARD_NAME = 0.1  # And so does one that names somebody or something that the diary never heard of.
+LOOKED_AT = 30  # Top hits inspected.
+NEAREST = 3
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The outcome of a search, best first. ``features`` are the weighted parts of the score; ``inside`` is 1 where the
+    document was told or happened in an asked span; ``cosine`` is not weighted (nan where there is no vector). ``present``
+    (documents, names) says which words of the question each has."""
+
+    docs: Ints
+    scores: Floats
+    features: Mapping[str, Floats]
+    names: list[str]
+    present: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def reasons(self, i: int) -> tuple[float, dict[str, float], list[str]]:
+        """(score, features that count, words of the question: stems, character pairs) of the i-th document."""
+        values = {name: float(column[i]) for name, column in self.features.items()}
+        features = {name: value for name, value in values.items() if value and value == value}
+        return float(self.scores[i]), features, [self.names[j] for j in self.present[i].nonzero()[0].tolist()]
+
+
+def in_turns(rankings: Sequence[Ranked], count: int) -> tuple[Ranked, Ints]:
+    """The first of each, then the second of each, and so on, a document once, ``count`` at most; and where each of them stands
+    in the rankings laid end to end."""
+    docs = np.concatenate([ranked.docs for ranked in rankings])
+    turns = np.concatenate([np.arange(len(ranked)) for ranked in rankings])
+    order = np.argsort(turns, kind="stable")
+    _, first = np.unique(docs[order], return_index=True)
+    places = order[np.sort(first)][:count]
+    names = [name for ranked in rankings for name in ranked.names]
+    present = np.zeros((len(docs), len(names)), np.bool_)
+    row = column = 0
+    for ranked in rankings:
+        present[row : row + len(ranked), column : column + len(ranked.names)] = ranked.present
+        row, column = row + len(ranked), column + len(ranked.names)
+    features = {
+        name: np.concatenate([ranked.features[name] for ranked in rankings])[places]
+        for name in rankings[0].features
+        if all(name in ranked.features for ranked in rankings)
+    }
+    scores = np.concatenate([ranked.scores for ranked in rankings])[places]
+    return Ranked(docs[places], scores, features, names, present[places]), places
+
+
+def search(
+    index: HybridIndex,
+    text: str,
+    vector: NDArray[np.float32] | None,
+    *,
+    k: int = 200,
+    spans: Sequence[Times] = (),
+    hints: Sequence[Times] = (),
+    hidden: Collection[int] = (),
+    full_below: int = FULL_BELOW,
+) -> Ranked:
+    """The best ``k`` documents for ``text``.
+
+    ``vector`` is that of the question, (dim,) float32 at unit length; None: words and time serve. With ``spans``
+    (epoch seconds, inclusive) what was told or happened in them comes first.
+    ``hints`` are times that the text names without asking for them, or vaguely (最近): there, a document gains a little.
+    ``hidden`` documents are neither found nor looked at as neighbours.
+    """
+    with index.lock:
+        return _Ranking(index, text, vector, spans, hints, hidden, full_below).ranked(k)
+
+
+class _Ranking:
+    """One search: the question, the candidate documents and their scores."""
+
+    def __init__(
+        self,
+        index: HybridIndex,
+        text: str,
+        vector: NDArray[np.float32] | None,
+        spans: Sequence[Times],
+        hints: Sequence[Times],
+        hidden: Collection[int],
+        full_below: int,
+    ) -> None:
+        self.index, self.text, self.full_below = index, text, full_below
+        self.vector = vector if index.vectors is not None else None
+        self.order = index.order()
+        self.meant = {i for i, name in enumerate(index.speakers) if traits.names(text, name)}
+        tokens = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
+        worth = index.lexical.idf(tokens)
+        rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
+        self.names, self.worth = [tokens[i] for i in rarest], worth[rarest]
+        self.visible = index.column("alive").copy()
+        concealed = np.fromiter(hidden, np.int64, len(hidden))
+        self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
+        self.inside, self.hinted = self._inside(spans), self._inside(hints)
+
+    def ranked(self, k: int) -> Ranked:
+        docs = self._candidates(k)
+        if not len(docs) or k <= 0:
+            return Ranked(np.zeros(0, np.int64), np.zeros(0), {"inside": np.zeros(0)}, [], np.zeros((0, 0), np.bool_))
+        features, present = self._features(docs)
+        inside = self.inside[docs].astype(np.float64)
+        scores = sum(features.values()) + FIRST * inside
+        features["repeats"] = repeats(*self.order.runs(docs), np.lexsort((-docs, -scores)))
+        scores += features["repeats"]
+        best = np.lexsort((-docs, -scores))[:k]
+        features["inside"], features["cosine"] = inside, self.cosine
+        chosen = {name: values[best] for name, values in features.items()}
+        return Ranked(docs[best], scores[best], chosen, self.names, present[best])
+
+    def _inside(self, spans: Sequence[Times]) -> NDArray[np.bool_]:
+        """Which documents were told, or tell of what happened, in a span."""
+        inside = np.zeros(len(self.visible), np.bool_)
+        dated = self.index.dated() if spans else np.zeros(0, np.int64)
+        start, end = self.index.column("start")[dated], self.index.column("end")[dated]
+        for first, last in spans:
+            low, high = np.searchsorted(self.order.times, first), np.searchsorted(self.order.times, last, "right")
+            inside[self.order.docs[low:high]] = True
+            widest = 2 * max(last - first, DAY_S)
+            inside[dated[(start <= last) & (end >= first) & (end - start <= widest)]] = True
+        visible: NDArray[np.bool_] = inside & self.visible
+        return visible
+
+    def _candidates(self, k: int) -> Ints:
+        """Ascending: all that may be found where they are few, else the best by words and meaning, and neighbours."""
+        inside = np.flatnonzero(self.inside)
+        pool = self.inside if len(inside) >= k else self.visible
+        if np.count_nonzero(pool) <= self.full_below:
+            return np.flatnonzero(pool)
+        docs = _distinct(np.concatenate([self._best(pool, k), inside if pool is self.visible else inside[:0]]))
+        return docs[pool[docs]]
+
+    def _best(self, pool: NDArray[np.bool_], k: int) -> Ints:
+        docs, _ = self.index.lexical.candidates(self.names, BEST, allowed=pool)
+        if self.vector is not None:
+            assert self.index.vectors is not None
+            near, _ = self.index.vectors.top(self.vector, BEST, pool)
+            docs = np.concatenate([docs, near])
+        docs = _distinct(docs)
+        around = _distinct(np.concatenate([self.order.beside(docs, distance) for distance in range(-2, 3)]))
+        around = around[around >= 0]
+        return around if len(around) >= k else np.concatenate([around, np.flatnonzero(pool)[-k:]])
+
+    def _features(self, docs: Ints) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
+        weights = self.index.weights or WEIGHTS
+        beside = {distance: self.order.beside(docs, distance) for distance in FADING}
+        reached = _distinct(np.concatenate(list(beside.values())))
+        reached = reached[reached >= 0]
+        at = {distance: np.searchsorted(reached, moved) for distance, moved in beside.items()}
+        at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
+        lexical, window, answers, present = self._word_features(reached, at)
+        dense, around = self._dense_features(reached, at)
+        bits = self.index.column("traits")[docs]
+        values = {
+            "dense": dense,
+            "around": around,
+            "lexical": lexical,
+            "window": window,
+            "answers": answers,
+            "speaker": self._said_by_meant(docs),
+            "tells": (bits & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
+            "name": bits & traits.NAMES > 0,
+            "asks": self.index.column("asking")[docs],
+            "hint": self.hinted[docs],
+        }
+        return {name: np.asarray(value, np.float64) * weights.get(name, 0.0) for name, value in values.items()}, present
+
+    def _word_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+        """Shares of the question's words: in each document, its window, and the question it answers; which words."""
+        lexical = self.index.lexical
+        table, lengths = lexical.counts(docs, self.names)
+        table[~self.visible[docs]] = 0
+        table = np.vstack([table, np.zeros((1, len(self.names)), np.float32)])
+        lengths = np.append(lengths, np.float32(0))
+        share = self.worth / max(float(self.worth.sum()), 1e-9)
+        counts, sizes = np.zeros((len(at[0]), len(self.names)), np.float32), np.zeros(len(at[0]), np.float32)
+        for distance, fading in FADING.items():
+            counts += np.float32(fading) * table[at[distance]]
+            sizes += np.float32(fading) * lengths[at[distance]]
+        usual = lexical.average_length * sum(FADING.values())
+        window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
+        shares = (table > 0) @ share
+        questions = np.append(self.index.column("traits")[docs] & traits.ASKS > 0, False)
+        return shares[at[0]], window, (shares * questions)[at[-1]], table[at[0]] > 0
+
+    def _dense_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats]:
+        if self.vector is None:
+            self.cosine = np.full(len(at[0]), np.nan)
+            return np.zeros(len(at[0])), np.zeros(len(at[0]))
+        assert self.index.vectors is not None
+        cosine = np.asarray(self.index.vectors.dot(docs, self.vector), np.float64)
+        mean, deviation = self._usual_cosine()
+        above = np.where((cosine == MISSING) | ~self.visible[docs], 0.0, (cosine - mean) / deviation)
+        above = np.append(above, 0.0)
+        cosine = np.append(np.where(cosine == MISSING, np.nan, cosine), np.nan)
+        self.cosine = cosine[at[0]]
+        return above[at[0]], np.sum([weight * above[at[distance]] for distance, weight in NEAR.items()], axis=0)
+
+    def _usual_cosine(self) -> tuple[float, float]:
+        """Mean and standard deviation over about five hundred documents spread evenly: the model's own scale."""
+        assert self.index.vectors is not None
+        assert self.vector is not None
+        docs = self.order.docs
+        sample = self.index.vectors.dot(docs[:: max(1, len(docs) // 500)], self.vector)
+        sample = sample[sample != MISSING].astype(np.float64)
+        return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
+
+    def _said_by_meant(self, docs: Ints) -> Floats:
+        if self.meant and len(self.meant) < len(self.index.speakers):
+            return np.isin(self.index.column("speaker")[docs], list(self.meant)) * 1.0
+        side = None if self.meant else traits.side_meant(self.text)
+        return np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
+
+
+def repeats(runs: Ints, sizes: Ints, order: Ints) -> Floats:
+    """What documents lose to better ones of the same short talk: ``runs`` and ``sizes`` are of each, ``order`` its places."""
+    by_run = np.argsort(runs[order], kind="stable")
+    ordered = runs[order][by_run]
+    better = np.zeros(len(runs))
+    better[order[by_run]] = np.arange(len(runs)) - np.searchsorted(ordered, ordered)
+    share: Floats = np.minimum(1.0, SHORT / sizes) ** 2
+    return REPEATS * better * share
+
+
+def _distinct(values: Ints) -> Ints:
+    """Ascending, without repeats (np.unique costs five times as much on so few)."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The floor of one question. ``threshold`` is the cosine that suffices, ``share`` how far its words count (0..1), ``bar``
+    what its signs must add up to; a ``young`` diary has too little in it to say that nothing belongs to a question."""
+
+    threshold: float
+    share: float
+    young: bool = False
+    bar: float = 1.0
+
+    @classmethod
+    def of(cls, text: str, index: HybridIndex, threshold: float) -> Floor:
+        """``share`` is the weight of the words that the diary has, within that of all.
+
+        A word that it never heard counts as the rarest.
+        """
+        bare = index.without_names(text)
+        question_words = list(dict.fromkeys(traits.asked_words(bare)))
+        worth = index.lexical.idf(question_words)
+        rarest = float(rarity(0, index.count)) * index.count / (index.count + YOUNG)
+        heard = float(worth.sum())
+        unheard = np.count_nonzero(worth == 0) * rarest
+        share = heard / max(heard + unheard, SAID_MUCH * rarest, 1e-9)
+        bar = 1.0 if traits.asks(text) else 1.0 + TELLS
+        if not has_han(text):
+            named = [words.tokens(name) for name in traits.names_told(bare)]
+            bar += LATIN + UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
+        return cls(threshold, share, index.count < YOUNG, bar)
+
+    def belongs(self, features: Mapping[str, Any]) -> bool:
+        """Whether anything of the diary belongs to the question, by its hits (arrays, the best hit first)."""
+        cosine = np.nan_to_num(np.asarray(features.get("cosine", ()), np.float64))[:LOOKED_AT]
+        if self.young or not cosine.any():
+            return True
+        signs = {
+            "relevance": float(np.max(self._relevance(features)[:LOOKED_AT])),
+            "share": self.share,
+            "meaning": float(np.sort(cosine)[-NEAREST:].mean()) / self.threshold if self.threshold > 0 else 1.0,
+        }
+        return sum(weight * signs[name] for name, weight in BELONGS.items()) >= self.bar
+
+    def passes(self, features: Mapping[str, Any]) -> Any:
+        """Whether a hit with these features (weighted, as the index gives them) is relevant; of arrays of them, which are."""
+        cosine = np.nan_to_num(features.get("cosine", 0.0))
+        enough = np.where(cosine == 0.0, ENOUGH_WORDS, ENOUGH)
+        return (self._relevance(features) >= enough) | self._has_meaning(features)
+
+    def _relevance(self, features: Mapping[str, Any]) -> Any:
+        """The sum of a hit's features, its words counting as far as the question's are known."""
+        heard = sum(
+            value * (self.share if name in WORDS else 1.0) for name, value in features.items() if name in WEIGHTS
+        )
+        named = np.asarray(features.get("speaker", 0.0))
+        # 我 and 你 rank the sides; half of the diary is told by each.
+        return heard - np.where(named < WEIGHTS["speaker"], named, 0.0)
+
+    def near(self, features: Mapping[str, Any]) -> Any:
+        """Whether a hit is about the same by meaning alone, or has the words (seed 003's filter on a named time); of arrays,
+        which are."""
+        return (features.get("lexical", 0.0) / WEIGHTS["lexical"] >= LITERAL_SHARE) | self._has_meaning(features)
+
+    def _has_meaning(self, features: Mapping[str, Any]) -> Any:
+        return meets(features.get("cosine", -1.0), self.threshold)
