@@ -19,10 +19,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.index import place, traits
+from moechat.index import traits
 from moechat.index.lexical import LexicalIndex
 from moechat.index.vectors import VectorTable
 from moechat.language import words
+from moechat.store import disk
 
 log = logging.getLogger(__name__)
 Ints = NDArray[np.int64]
@@ -179,7 +180,7 @@ class HybridIndex:
             self._load(folder)
         except (ArithmeticError, LookupError, OSError, TypeError, ValueError, EOFError, BadZipFile) as damage:
             log.warning("%s is made anew: %s", folder, damage)
-            place.clear(folder)
+            disk.clear(folder)
             self.lexical = LexicalIndex(folder / "words")
             self._columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
             self._speakers, self._talks, self.stale = [], [], True

@@ -262,10 +262,10 @@ class LexicalIndex:
         limit: int,
         allowed: NDArray[np.bool_] | None,
     ) -> tuple[Ints, Floats]:
-        score, all_lengths = np.zeros(segment.size, np.float32), segment.lengths
+        score, all_lengths, average = np.zeros(segment.size, np.float32), segment.lengths, self.average_length
         for term, idf in read:
             places, counts = segment.postings(term)
-            score[places] += idf * saturate(counts, all_lengths[places], self.average_length)
+            score[places] += idf * saturate(counts, all_lengths[places], average)
         hits = np.flatnonzero((score > 0) & ~segment.dead)
         if allowed is not None:
             docs = segment.docs[hits]
@@ -275,7 +275,7 @@ class LexicalIndex:
         if rest and len(hits):
             docs = segment.docs[hits]
             table, lengths = self.counts(docs, [self._names[term] for term, _ in rest])
-            extra = saturate(table, lengths, self.average_length) @ np.array([idf for _, idf in rest], np.float32)
+            extra = saturate(table, lengths, average) @ np.array([idf for _, idf in rest], np.float32)
             score[hits] += extra
         if len(hits) > limit:
             hits = hits[np.argpartition(-score[hits], limit)[:limit]] if limit else hits[:0]

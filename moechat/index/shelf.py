@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.index import place
 from moechat.index.vector_rows import Ints, PackedKeys, VectorRows
 from moechat.index.vectors import MISSING, Lives, VectorTable, as_query, best, tables_under
+from moechat.store import disk
 from moechat.store.plain import json_value
 from moechat.store.protocols import Vectors
 from moechat.store.records import replace
@@ -82,7 +82,7 @@ class FolderShelf(Shelf):
             return {}
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        place.make_way(self._folder / "manifest.json")
+        disk.make_way(self._folder / "manifest.json")
         replace(self._folder / "manifest.json", json.dumps(manifest, ensure_ascii=False).encode())
 
     def last_sweep(self) -> bytes:
@@ -95,7 +95,7 @@ class FolderShelf(Shelf):
         for folder in self._folder.glob("gone-*"):  # a deletion that was cut short
             shutil.rmtree(folder, ignore_errors=True)
         self._folder.mkdir(parents=True, exist_ok=True)
-        place.make_way(self._folder / SWEPT)
+        disk.make_way(self._folder / SWEPT)
         replace(self._folder / SWEPT, uuid.uuid4().bytes)
         count = 0
         for table in tables_under(self._folder):

@@ -30,7 +30,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from moechat.index import place
+from moechat.store import disk
 
 Ints = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -156,7 +156,7 @@ class VectorRows:
         self.folder.mkdir(parents=True, exist_ok=True)
         with FileLock(self.folder / "lock"):
             for path in self._paths:
-                place.make_way(path)
+                disk.make_way(path)
             if not self._look() or not self._is_ours():
                 for path in self._paths:  # another process may have them mapped: new files, not cut ones
                     path.unlink(missing_ok=True)
@@ -195,7 +195,7 @@ class VectorRows:
             self.open()
             if not self._maps:
                 for path in self._paths:
-                    place.clear(path)
+                    disk.clear(path)
 
     def flush(self) -> None:
         """Wait until all is on the disk, vectors before keys."""

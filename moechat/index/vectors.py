@@ -25,7 +25,6 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.index import place
 from moechat.index.vector_rows import (
     ROWS_AT_ONCE,
     Ints,
@@ -37,6 +36,7 @@ from moechat.index.vector_rows import (
     dim_of,
     pack_keys,
 )
+from moechat.store import disk
 
 TOLERANCE = 1e-6  # Without it a float32 .38 is not >= .38 (golden of seed 003).
 MISSING = -1.0  # This is the score of a position that holds no vector.
@@ -416,5 +416,5 @@ def tables_under(folder: Path) -> list[VectorTable]:
     files = sorted({*folder.rglob("vectors.f32"), *folder.rglob("keys.bin")})
     dims = {path.parent: dim_of(path.with_name("keys.bin")) for path in files}
     for path in (path for path in files if dims[path.parent] is None):
-        place.clear(path)
+        disk.clear(path)
     return [VectorTable(parent, dim) for parent, dim in dims.items() if dim is not None]

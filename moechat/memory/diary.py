@@ -188,7 +188,11 @@ class Diary:
         # What is not to be seen, and what was corrected where the day file cannot be written: it has old words.
         hidden, unfiled = self._store.hidden(), {node.id for node in self._store.tree.unfiled()}
         exchanges, sides, places = list[Exchange](), list[int](), list[int]()
-        make = _FoundSides(exchanges, sides, lambda number: _reasons(ranked, places[number])).hit
+
+        def reasons(number: int) -> Reasons:
+            return ranked.reasons(places[number]) if places[number] < len(ranked) else (0.0, {}, ())
+
+        make = _FoundSides(exchanges, sides, reasons).hit
         for i, doc in enumerate(docs):
             exchange = rows.get(doc // 2)
             if exchange is None or exchange.id in hidden or exchange.id in unfiled:
@@ -352,10 +356,6 @@ def asked_spans(cue: Cue) -> list[Span]:
     for span in vague:
         rest = rest.replace(span.phrase, " ")
     return [] if len(set(words.keywords(rest))) > 1 else vague
-
-
-def _reasons(ranked: Ranked, place: int) -> Reasons:
-    return ranked.reasons(place) if place < len(ranked) else (0.0, {}, ())
 
 
 def _literal(share: float, shared: Sequence[str], _: int) -> Reasons:

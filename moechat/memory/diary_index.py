@@ -25,12 +25,13 @@ from filelock import FileLock
 from moechat import when
 from moechat.clock import local
 from moechat.containment import NamedText
-from moechat.index import place, ranking
+from moechat.index import ranking
 from moechat.index.dense import Dense
 from moechat.index.hybrid import Doc, HybridIndex, SpanIndex, TimeIndex
 from moechat.index.ranking import Ranked
 from moechat.index.vectors import meets
 from moechat.model import Episode
+from moechat.store import disk
 from moechat.store.exchanges import ExchangeRow, Side
 from moechat.store.kinds import Store
 from moechat.store.records import Signature
@@ -83,19 +84,19 @@ class RowFiles:
                 names = (folder.with_name(f"{folder.name}.old{number}") for number in itertools.count(1))
                 folder.rename(next(name for name in names if not name.exists()))
             else:
-                place.clear(folder)
+                disk.clear(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         self.sign(folder)
 
     def sign(self, folder: Path | None) -> None:
         if folder is not None:
-            place.make_way(_mark(folder))
+            disk.make_way(_mark(folder))
             _mark(folder).write_bytes(self.identity.encode())
 
     def disown(self, folder: Path | None) -> None:
         """The next start makes this index anew, unless it is signed before."""
         if folder is not None:
-            place.clear(_mark(folder))
+            disk.clear(_mark(folder))
 
 
 def _mark(folder: Path) -> Path:

@@ -33,8 +33,7 @@ _HOLDS: Mapping[str, Callable[[Iterable[bool]], bool]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """Whether an entry ``fires``, and why, or why not. ``words`` are its keys that stand in the talk. ``may_be_near``: that it is
     near in meaning is enough, too."""
 

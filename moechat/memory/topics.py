@@ -22,7 +22,7 @@ from moechat.clock import local
 from moechat.containment import NamedText
 from moechat.cue import Cue
 from moechat.errors import NotFound
-from moechat.index import place, topic
+from moechat.index import topic
 from moechat.index.dense import Dense, TextVectors
 from moechat.index.topic import TopicTable
 from moechat.index.vector_rows import Keys, text_key
@@ -33,6 +33,7 @@ from moechat.memory.episodes import HIDDEN, NO_ROW, Episodes, EpisodeView
 from moechat.memory.topic_cues import TABLE, Leads, Led, likeness, spoken
 from moechat.model import LONG_AGO, Episode
 from moechat.rules.activation import PRIMARY, parts
+from moechat.store import disk
 from moechat.store.kinds import Store
 from moechat.topic_path import ARROW, is_within, moved, parent_of, topic_path
 
@@ -86,7 +87,7 @@ class Topics:
         self.vectors = TextVectors(dense, TABLE, self._lacking, lambda names: names, store.contained)
         self._lock = threading.RLock()
         if store.index_folder is not None:  # Earlier versions kept their topics there.
-            place.clear(store.index_folder / "topics.npz")
+            disk.clear(store.index_folder / "topics.npz")
         self.anew()
 
     # ---- following

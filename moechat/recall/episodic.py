@@ -199,11 +199,7 @@ class Episodic:
         for match in matches:
             span = _inside(match.episode, spans)
             why = "outside_span" if spans and span is None else "" if match.passes else "below_threshold"
-            hit = _hit(match, recipe, span)
-            if match.exchange_id in exchanges:
-                hit = _on_exchange(hit, exchanges[match.exchange_id])
-            elif match.exchange_id is not None:
-                hit = replace(hit, sources=())  # written by hand: no exchange tells of it
+            hit = _hit(match, recipe, span, exchanges.get(match.exchange_id or ""))
             if hit.id not in candidates or (candidates[hit.id][1] and not why):
                 candidates[hit.id] = (hit, why)
         return list(candidates.values())
@@ -243,18 +239,17 @@ def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
     return None
 
 
-def _hit(match: EpisodeMatch, recipe: str, span: Span | None) -> Hit:
-    episode = match.episode
+def _hit(match: EpisodeMatch, recipe: str, span: Span | None, exchange: Exchange | None) -> Hit:
+    """A hit on the episode, or on the one ``exchange`` that tells of it; then the event is the shorter way to tell it."""
+    episode, event = match.episode, match.episode.event
+    if exchange is not None:
+        side: Literal["user", "char"] = "user" if exchange.user else "char"
+        return Hit(
+            "diary", recipe, exchange.id, exchange.user or exchange.char, match.score, exchange.at, event.sources,
+            match.features, tuple(match.words), span, side=side, shorter=(event.text,),
+        )  # fmt: skip
+    is_by_hand = match.exchange_id is not None  # No exchange tells of it.
     return Hit(
-        "diary", recipe, episode.id, episode.event.text, match.score, episode.at, episode.event.sources, match.features,
-        tuple(match.words), span, episode=episode.kind,
-    )  # fmt: skip
-
-
-def _on_exchange(hit: Hit, exchange: Exchange) -> Hit:
-    """A hit on the one exchange that tells of an event; the event is the shorter way to tell it."""
-    side: Literal["user", "char"] = "user" if exchange.user else "char"
-    text = exchange.user or exchange.char
-    return replace(
-        hit, id=exchange.id, episode=None, side=side, text=text, time=exchange.at, shorter=(hit.text,)
+        "diary", recipe, episode.id, event.text, match.score, episode.at, () if is_by_hand else event.sources,
+        match.features, tuple(match.words), span, episode=episode.kind,
     )  # fmt: skip

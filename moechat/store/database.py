@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shutil
 import sqlite3
 import threading
 import time
@@ -303,9 +302,7 @@ class SqliteSession(StoreSession):
 
     def delete(self) -> None:
         for path in self._files():
-            if path.is_dir():
-                shutil.rmtree(path)
-            path.unlink(missing_ok=True)
+            disk.clear(path)
 
     def _files(self) -> list[Path]:
         return [Path(f"{self.path}{suffix}") for suffix in ("", "-wal", "-shm") if self.path]

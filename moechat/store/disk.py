@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from datetime import date, datetime, tzinfo
@@ -111,6 +112,20 @@ def unfinished_copies(folder: Path) -> Iterator[Path]:
     """Copies of the memory's files that were being written when a process was killed. What others write beside it is not ours."""
     for place, copy in ((folder, _COPY_OF_OURS), (folder / DAYS, _COPY_OF_A_DAY)):
         yield from (path for path in place.glob(".*") if path.is_file() and copy.fullmatch(path.name))
+
+
+def clear(path: Path) -> None:
+    """Remove a file, or a folder that stands in its place; nothing happens where neither is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def make_way(path: Path) -> None:
+    """Remove a folder that stands where a file belongs."""
+    if path.is_dir():
+        clear(path)
 
 
 def is_writable(folder: Path) -> bool:
