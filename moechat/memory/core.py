@@ -25,7 +25,9 @@ from moechat.index.vector_rows import Ints, Keys, text_key
 from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
 from moechat.memory.contradiction import Matter, keyword_class, matters, relation, rivals
+from moechat.memory.filed_facts import NEVER_SEARCHED
 from moechat.model import Fact, FactDraft, Hit, Understanding
+from moechat.rules.boundaries import concerns
 from moechat.store.finding_records import visible
 from moechat.store.formats import derived_id
 from moechat.store.kinds import Store
@@ -76,6 +78,10 @@ class _CurrentFacts:
     def delicate(self) -> frozenset[str]:
         """The delicate facts, and the exchanges that state them."""
         return frozenset(id_ for f in self.facts if f.draft.mark == "delicate" for id_ in (f.id, *f.draft.sources))
+
+    @cached_property
+    def boundaries(self) -> list[Fact]:
+        return [fact for fact in self.facts if fact.draft.kind == "boundary" and fact.draft.polarity > 0]
 
     def rivals(self, draft: FactDraft) -> list[Fact]:
         """The facts that a draft may restate or contradict, in order."""
@@ -165,6 +171,20 @@ class CoreMemory:
     def delicate(self) -> frozenset[str]:
         """The current facts that are delicate, and the exchanges that state them, by id."""
         return self._now().delicate
+
+    def boundaries(self) -> list[Fact]:
+        """What the user asks to be kept to, oldest first."""
+        return self._now().boundaries
+
+    def off_limits(self, text: str) -> list[str]:
+        """What is not to be raised, in all its names, unless ``text`` touches it."""
+        now, targets = self._now(), list[str]()
+        for target in filter(None, (fact.draft.target for fact in now.boundaries)):
+            others = (now.facts[place].draft for word in target.split() for place in now.by_word(words.fold(word)))
+            bonds = (one for one in others if one.kind == "relation" or keyword_class(one) == "partner")
+            names = {name for one in bonds for name in (one.target, one.entity, one.keyword)} - NEVER_SEARCHED - {""}
+            targets.append(" ".join([target, *sorted(names)]))
+        return [target for target in targets if not concerns([target], text)]
 
     def of_classes(self, names: Iterable[str], count: int) -> list[list[Fact]]:
         """For each class (contradiction.CLASSES), its ``count`` newest current facts of the user, the newest first."""

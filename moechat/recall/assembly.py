@@ -39,7 +39,7 @@ from moechat.when.span import away, in_zone
 
 log = logging.getLogger(__name__)
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
-HEADED = ("persona", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
+HEADED = ("persona", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
 MOMENT_AGO = timedelta(hours=1)  # Until then the prompt says that something was said a moment ago in another talk.
 AGO = timedelta(hours=20)  # After this pause the prompt says how long ago the last talk was.
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
@@ -53,13 +53,14 @@ NOTHING_STABLE = Stable(LONG_AGO)
 class Background:
     """The memories behind the hits, by id; the stable part; ``news`` are facts that belong there and came later.
 
-    ``lore`` are the entries of the world book, ``talk`` is the name of the talk. ``afterwards`` says of an
-    exchange what became of the plan in it; ``last`` is when the talk before ended. ``elsewhere`` are exchanges of other talks.
+    ``boundaries`` are those that came later, ``lore`` the entries of the world book, ``talk`` is the name of the talk. ``afterwards``
+    says of an exchange what became of the plan in it; ``last`` is when the talk before ended. ``elsewhere`` are exchanges of other talks.
     """
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
     episodes: Mapping[str, Episode] = field(default_factory=dict)
     stable: Stable = NOTHING_STABLE
+    boundaries: Sequence[Fact] = ()
     news: Sequence[Fact] = ()
     plans: Sequence[Episode] = ()
     afterwards: Mapping[str, Sequence[Episode]] = field(default_factory=dict)
@@ -113,7 +114,12 @@ def request(
     events = (*stable.promises, *stable.overview, *background.plans, *_all(background.afterwards.values()))
     rests_on = in_context - {own}
     rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in events))
-    rests_on.update(*((fact.id, *fact.draft.sources) for fact in (*stable.facts, *background.news)))
+    rests_on.update(
+        *(
+            (fact.id, *fact.draft.sources)
+            for fact in (*stable.boundaries, *stable.facts, *background.boundaries, *background.news)
+        )
+    )
     asking = context.store.exchanges.get(own)
     if asking.is_by_another(character.user_name):  # What is known of the user is told to nobody else as theirs.
         hits = [hit for hit in hits if hit.layer == "lore"]
@@ -182,6 +188,7 @@ def _background(
         if hit.recipe == touch.FORMER and hit.id in facts
     }
     due = [episodes[hit.id] for hit in recollection.plans if hit.id in episodes]
+    boundaries = [fact for fact in layers.core.boundaries() if fact not in stable.boundaries]
     exchanges = {hit.id for hit in hits if hit.is_exchange}
     is_here = context.store is layers.store
     elsewhere = {id_ for id_ in exchanges if not is_here or layers.store.tree.talk_of(id_) != context.talk_name}
@@ -190,6 +197,7 @@ def _background(
         facts,
         episodes,
         stable,
+        boundaries,
         news,
         due,
         plans.became(layers.store, exchanges),
@@ -283,12 +291,18 @@ def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Mess
     )
     overview = sorted(stable.overview, key=lambda e: (e.event.happened[0] if e.event.happened else e.since).timestamp())
     events = fragments.remembered(overview, stable.since, called, aged=False)
-    blocks = []
+    blocks = [_boundaries(prompts, names, stable.boundaries)] if stable.boundaries else []
     if facts or promises:
         blocks.append(prompts.fill("profile", **names, entries=facts, promises=promises))
     if events:
         blocks.append(prompts.fill("overview", **names, entries=events))
     return [Message("system", "\n\n".join(blocks))] if blocks else []
+
+
+def _boundaries(prompts: Prompts, names: Mapping[str, str], boundaries: Sequence[Fact]) -> str:
+    """What the user asks to be kept to, word for word."""
+    entries = "\n".join(f"- {' '.join(fact.text.split())}" for fact in boundaries)
+    return prompts.fill("boundaries", **names, entries=entries)
 
 
 def _called(character: Character) -> Names:
@@ -340,7 +354,7 @@ class _Behind:
 
     def blocks(self) -> list[str]:
         background, recollection, fill = self._background, self._recollection, self._prompts.fill
-        blocks = []
+        blocks = [_boundaries(self._prompts, self._names, background.boundaries)] if background.boundaries else []
         if background.news:
             blocks.append(fill("news", **self._names, entries=self._facts(background.news)))
         for block in BLOCKS:
@@ -384,7 +398,8 @@ class _Behind:
         """The lines of a block. What the stable part tells, or another block, is not told again."""
         background = self._background
         if block == "core":
-            shown_already = {fact.id for fact in (*background.stable.facts, *background.news)}
+            above = (*background.stable.boundaries, *background.boundaries)
+            shown_already = {fact.id for fact in (*above, *background.stable.facts, *background.news)}
             facts = [background.facts[hit.id] for hit in hits if hit.id in background.facts]
             grouped = self._facts([fact for fact in facts if fact.id not in shown_already])
             others = [f"- {self._called.line(hit.text)}" for hit in hits if hit.id not in background.facts]

@@ -36,6 +36,7 @@ from moechat.recall import follows, plans, touch, world
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
 from moechat.recall.recipes import ConfiguredRecipes
+from moechat.rules.boundaries import concerns
 from moechat.settings.character import Character
 from moechat.settings.config import DIAL, Config
 from moechat.settings.prompts import Prompts
@@ -174,7 +175,7 @@ class Layers:
             config, recipes = tried, replace(recipes, config=lambda: tried)
         loading_s = 0.0 if self._has_recalled else LOADING_S
         self._has_recalled = True
-        delicate = self.episodes.delicate() | self.core.delicate()
+        delicate, off_limits = self.episodes.delicate() | self.core.delicate(), self.core.off_limits(cue.text)
         who = self.character()
         is_fixed = touch.asks_all(cue.text) or touch.asks_nothing(cue, (who.user_name, who.name))
         recollection = recall(
@@ -186,14 +187,14 @@ class Layers:
             ),
             widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
             unanswered=recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
-            withheld=lambda hit: touch.is_withheld(cue, hit, delicate),
+            withheld=lambda hit: touch.is_withheld(cue, hit, delicate)
+            or (hit.layer != "lore" and concerns(off_limits, hit.text)),
         )  # fmt: skip
         names = {"user": who.user_name, "char": who.name}
         recollection = world.filled(recollection, Macros(names, cue.now, who.language, cue.talk))
         if config.Agent.long_memory and not touch.is_danger(cue):
-            recollection = replace(
-                recollection, plans=plans.due(self.episodes.view(cue.now), self.store, cue.now, in_context, who.name)
-            )
+            due = plans.due(self.episodes.view(cue.now), self.store, cue.now, in_context, who.name)
+            recollection = replace(recollection, plans=[hit for hit in due if not concerns(off_limits, hit.text)])
         if unread is None:
             return recollection
         empty = [span for span in recollection.empty_spans if span.start > unread]

@@ -47,8 +47,8 @@ def due(view: EpisodeView, store: Store, now: datetime, in_context: Collection[s
     others = [one.event for one in beside if one.by == "model"]  # closed by now, it may be
     kept: list[Episode] = []
     for plan in plans:
-        said_better = plan.by == "rules" and any(_is_same(plan.event, one) for one in others)
-        if not said_better and not any(_is_same(plan.event, one.event) for one in kept):
+        said_better = plan.by == "rules" and any(is_same(plan.event, one) for one in others)
+        if not said_better and not any(is_same(plan.event, one.event) for one in kept):
             kept.append(plan)
     return [
         Hit("diary", RECIPE, e.id, e.event.text, 1.0, e.at, e.event.sources, episode="event") for e in kept[:MOST_PLANS]
@@ -84,7 +84,7 @@ def _before(store: Store, in_context: Collection[str]) -> datetime | None:
     return max((exchange.at for exchange in store.exchanges.of(list(filter(None, last))).values()), default=None)
 
 
-def _is_same(one: Event, other: Event) -> bool:
+def is_same(one: Event, other: Event) -> bool:
     """Whether two plans are one: for the same days, in the same exchange or with a word in common."""
     return one.happened == other.happened and (
         not set(one.sources).isdisjoint(other.sources) or not _matter(one).isdisjoint(_matter(other))

@@ -20,6 +20,7 @@ from moechat.memory.episodes import EpisodeView, overview
 from moechat.model import LONG_AGO, Episode, Fact
 from moechat.recall import plans
 from moechat.recall.layers import Layers
+from moechat.rules.boundaries import concerns
 
 TOKENS = 150
 # What one knows of a friend, the most telling first, and how much of each.
@@ -37,13 +38,16 @@ class Stable:
     """The profile and the overview of a context that began at ``since``."""
 
     since: datetime
+    boundaries: Sequence[Fact] = ()
     facts: Sequence[Fact] = ()
     promises: Sequence[Episode] = ()
     overview: Sequence[Episode] = ()
 
     @property
     def ids(self) -> list[str]:
-        return [fact.id for fact in self.facts] + [episode.id for episode in (*self.promises, *self.overview)]
+        return [fact.id for fact in (*self.boundaries, *self.facts)] + [
+            episode.id for episode in (*self.promises, *self.overview)
+        ]
 
     @property
     def name(self) -> str:
@@ -63,14 +67,16 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
     left = TOKENS - sum(count_tokens(fact.text) for fact in facts)
     while promises and sum(count_tokens(e.event.text) for e in promises) > left:
         promises.pop(0)
+    off_limits = layers.core.off_limits("")
     before = overview(layers.episodes, now, in_context, layers.config().roll.overview)
     lines = by_source((fact.text, fact.draft.sources) for fact in facts)
     events = [
         e for e in before
         if not _is_over(layers, e, now) and e.event.mark != "delicate" and not plans.is_promise(e.event, name)
-        and not says_no_more(e.event.text, e.event.sources, lines)
+        and not says_no_more(e.event.text, e.event.sources, lines) and not concerns(off_limits, e.event.text)
+        and not (e.event.status == "planned" and any(plans.is_same(e.event, one.event) for one in promises))
     ]  # fmt: skip
-    return Stable(since, facts, promises, events)
+    return Stable(since, layers.core.boundaries(), facts, promises, events)
 
 
 def by_source(lines: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
@@ -91,21 +97,27 @@ def says_no_more(text: str, sources: Sequence[str], lines: Mapping[str, str]) ->
 
 def drawn(layers: Layers, ids: Sequence[str], since: datetime, now: datetime) -> Stable:
     """The stable part with these ids in present words, as far as they hold."""
-    facts = [fact for fact in layers.core.holding(ids).values() if fact.draft.mark != "delicate"]
+    held, off_limits = layers.core.holding(ids), layers.core.off_limits("")
+    facts = [f for f in held.values() if f.draft.mark != "delicate" and _is_fit(f, off_limits)]
     view: EpisodeView = layers.episodes.view(now)
-    events = [e for e in view.having(ids) if e.event.mark != "delicate" and not _is_over(layers, e, now)]
+    events = [
+        e for e in view.having(ids)
+        if e.event.mark != "delicate" and not _is_over(layers, e, now) and not concerns(off_limits, e.event.text)
+    ]  # fmt: skip
     name = layers.character().name
     promises = [episode for episode in events if plans.is_promise(episode.event, name)]
     others = [episode for episode in events if not plans.is_promise(episode.event, name)]
-    return Stable(since, facts, promises, others)
+    return Stable(since, [fact for fact in held.values() if fact.draft.kind == "boundary"], facts, promises, others)
 
 
 def known(core: CoreMemory) -> list[Fact]:
     """The facts of a profile: of the user, none delicate and none that a model passed over (care excepted), the most telling
     first, the newest of each class, ``TOKENS`` at most."""
-    left, profile = TOKENS, list[Fact]()
+    left, profile, off_limits = TOKENS, list[Fact](), core.off_limits("")
     newest = zip(core.of_classes(CLASSES, MOST_LOOKED_AT), CLASSES.values(), strict=True)
-    fitting = ([fact for fact in facts if _belongs(fact)][:most] for facts, most in newest)
+    fitting = (
+        [fact for fact in facts if _belongs(fact) and _is_fit(fact, off_limits)][:most] for facts, most in newest
+    )
     for fact in itertools.chain.from_iterable(fitting):
         if (tokens := count_tokens(fact.text)) <= left:
             profile.append(fact)
@@ -118,6 +130,11 @@ def _belongs(fact: Fact) -> bool:
     if fact.by == "author" or draft.mark == "delicate" or draft.polarity < 0:
         return False
     return fact.confirmed is not False or draft.mark == "care"
+
+
+def _is_fit(fact: Fact, off_limits: Sequence[str]) -> bool:
+    """Whether a fact may stand in the profile: no boundary, which stands above it, and nothing that is off limits."""
+    return fact.draft.kind != "boundary" and not concerns(off_limits, fact.text)
 
 
 def _is_over(layers: Layers, episode: Episode, now: datetime) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
+from moechat.rules import boundaries, facts
 from moechat.rules import events as happening
-from moechat.rules import facts
 from moechat.rules.clause import Clause
 from moechat.rules.message import Reading, read
 from moechat.rules.table import Language
@@ -80,7 +80,7 @@ def understand(
     return Understanding(
         tags={exchange.id: tag},
         keywords={exchange.id: () if small else _keywords(text, user_name, character_name)},
-        facts=tuple(stated),
+        facts=(*stated, *boundaries.stated(reading, exchange.id, before)),
         events=events,
         scene_changed=changes_scene(text),
         by="rules",

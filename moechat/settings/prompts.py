@@ -25,6 +25,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "diary": ("char", "user", "entries"),
     "core": ("char", "user", "entries"),
     "lore": ("char", "user", "entries"),
+    "boundaries": ("char", "user", "entries"),
     "profile": ("char", "user", "entries", "promises"),
     "news": ("char", "user", "entries"),
     "overview": ("char", "user", "entries"),

@@ -23,6 +23,7 @@ from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Exchange, Fact, Understanding
 from moechat.recall import plans
 from moechat.recall.layers import Layers
+from moechat.rules import boundaries, message
 from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
 from moechat.rules.importance import rate
@@ -146,8 +147,18 @@ class Roller:
             for exchange in exchanges:
                 self._read([exchange], understood=False)
                 plans.keep(self.store, [exchange], self._names()[1])
+                self._lift(exchange)
                 self.layers.sync()
         return ids
+
+    def _lift(self, exchange: Exchange) -> None:
+        """Put the boundaries that an exchange lifts into the archive, from where their owner can bring them back."""
+        standing = [one for one in self.layers.core.boundaries() if exchange.id not in one.draft.sources]
+        if standing and not exchange.is_by_another(self._names()[0]):
+            reading = message.read(exchange.user)
+            lifted = [one.id for one in standing if one.since <= exchange.at and boundaries.lifts(reading, one.draft)]
+            with self.store.writing("lift"):
+                self.store.state.write([{"op": "archive", "ids": lifted}] if lifted else [])
 
     def _read(self, exchanges: Sequence[Exchange], *, understood: bool) -> None:
         for reading in self.store.contained.each("rules", exchanges, _record, self._by_rules):
