@@ -53,8 +53,9 @@ NOTHING_STABLE = Stable(LONG_AGO)
 class Background:
     """The memories behind the hits, by id; the stable part; ``news`` are facts that belong there and came later.
 
-    ``boundaries`` are those that came later, ``lore`` the entries of the world book, ``talk`` is the name of the talk. ``afterwards``
-    says of an exchange what became of the plan in it; ``last`` is when the talk before ended. ``elsewhere`` are exchanges of other talks.
+    ``boundaries`` are those that came later, ``lore`` the entries of the world book, ``talk`` is the name of the talk.
+    ``afterwards`` says of an exchange what became of the plan in it; ``last`` is when the talk before ended. ``elsewhere`` are
+    exchanges of other talks.
     """
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
