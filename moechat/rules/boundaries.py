@@ -32,6 +32,9 @@ _WHO = re.compile(  # whom a pronoun may mean
     r"\b[Mm]y ((?:ex|boss|girl|boy|room|best |step)?-?(?:friend|mate|ex|boss|husband|wife|partner|mum|mom|dad|mother|father|"
     r"brother|sister))\b|(?<=[a-z,] )([A-Z][a-z]+)\b"
 )
+_CONTRAST = re.compile(
+    r"[别不]|讨厌|以后|\b(?:not|n't|never|instead|hate|from now on|rather)\b", re.IGNORECASE
+)  # no introduction
 _IDLE = re.compile(r"别问[，,\s]*问就")
 _HELPS = re.compile(r"劝|管|安慰|叫|问|说|call|tell|ask|talk", re.IGNORECASE)
 _HE = re.compile(r"[他她它](?!们)|\b(?:him|her|them|he|she)\b", re.IGNORECASE)
@@ -78,7 +81,7 @@ def _asked(sentence: str, reading: Reading, before: Sequence[str]) -> str | None
             own = f"{clause[: request.start(act)]} {clause[request.end(act) :]}"
             return _topic(own, said, reading, before) if _SPEAKS.match(request[act]) else ""
         way = asks["way"].search(clause) if reading.language == "zh" else asks["way"].match(clause)
-        if way or asks["call"].match(clause):
+        if way or (asks["call"].match(clause) and _CONTRAST.search(sentence)):
             return ""
     return None
 
