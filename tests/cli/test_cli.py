@@ -228,17 +228,8 @@ def test_a_model_that_cannot_be_reached_is_told_and_what_was_said_stays(moechat:
 
 def run(home: Home, *args: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     command = [
-        sys.executable,
-        "-m",
-        "moechat",
-        *args,
-        "--data",
-        str(home.data),
-        "--config",
-        str(home.config),
-        "--now",
-        START,
-    ]
+        sys.executable, "-m", "moechat", *args, "--data", str(home.data), "--config", str(home.config), "--now", START,
+    ]  # fmt: skip
     return subprocess.run(command, capture_output=True, timeout=60, check=False, **options)
 
 

@@ -32,13 +32,9 @@ def known(text: str, source: str, keyword: str = "兴趣") -> Fact:
 
 def maintenance(store: FileStore, core: CoreMemory, limits: ForgettingSettings) -> Callable[[], str]:
     one = Maintenance(
-        store,
-        core,
-        Prompts([], "zh"),
-        lambda: Character(store.folder, "小满", "阿明"),
-        lambda: silent(),
+        store, core, Prompts([], "zh"), lambda: Character(store.folder, "小满", "阿明"), lambda: silent(),
         lambda: limits,
-    )
+    )  # fmt: skip
     return lambda: one.run(store.clock.now()).why
 
 

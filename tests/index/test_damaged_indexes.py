@@ -65,17 +65,8 @@ def break_the_header(path: Path) -> None:
 
 
 DAMAGES = (
-    break_the_header,
-    cut,
-    empty,
-    flip_the_head,
-    flip_everything,
-    flip_the_tail,
-    zero,
-    append,
-    make_it_a_folder,
-    delete,
-)
+    break_the_header, cut, empty, flip_the_head, flip_everything, flip_the_tail, zero, append, make_it_a_folder, delete,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -188,12 +188,8 @@ def test_a_topic_that_only_its_own_slice_named_takes_that_slice() -> None:
 def test_moves_apply_in_their_order() -> None:
     moves = [("a", "b"), ("b->x", "c"), ("c", "d->c")]
     assert [moved(path, moves) for path in ("a", "a->x", "a->x->y", "ab", "c")] == [
-        "b",
-        "d->c",
-        "d->c->y",
-        "ab",
-        "d->c",
-    ]
+        "b", "d->c", "d->c->y", "ab", "d->c",
+    ]  # fmt: skip
 
 
 # ---- against a slow oracle

@@ -20,7 +20,7 @@ from moechat.language.association import (
     expand,
     merged,
     shipped,
-)
+)  # fmt: skip
 
 # The worked example of seed 004 (golden seed004_worked.json: lexicon, expand).
 LEXICON = {

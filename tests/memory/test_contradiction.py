@@ -237,12 +237,8 @@ def test_a_similarity_never_makes_opposites_the_same(new: FactDraft, old: FactDr
 
 
 KEYWORDS = [word for entry in CLASSES for word in entry.words.split()[:3]] + [
-    "最喜欢的颜色",
-    "最爱",
-    "favourite fruit",
-    "车牌",
-    "",
-]
+    "最喜欢的颜色", "最爱", "favourite fruit", "车牌", "",
+]  # fmt: skip
 TARGETS = ["", "香菜", "吃香菜", "绿色", "杭州", "杭州西湖区", "30", "30岁", "分手", "咪咪", "the cats", "cat"]
 drafts = st.builds(
     FactDraft, st.sampled_from(["用户喜欢香菜", "用户最喜欢的颜色是绿色", "用户不讨厌香菜", "用户30岁", ""]), st.just(("1",)),

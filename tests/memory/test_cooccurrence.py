@@ -25,13 +25,9 @@ from moechat.store.files import FileStore
 from tests.houses import Home, say
 
 TOLD = {
-    "e1": ("室友", "失恋", "火锅"),
-    "e2": ("闺蜜", "失恋", "火锅"),
-    "e3": ("项目", "加班"),
-    "e4": ("项目", "加班", "火锅"),
-    "e5": ("项目", "周报"),
-    "e6": ("爬山", "日出"),
-}
+    "e1": ("室友", "失恋", "火锅"), "e2": ("闺蜜", "失恋", "火锅"), "e3": ("项目", "加班"),
+    "e4": ("项目", "加班", "火锅"), "e5": ("项目", "周报"), "e6": ("爬山", "日出"),
+}  # fmt: skip
 
 
 def memory(told: dict[str, tuple[str, ...]] = TOLD, **more: int) -> Cooccurrence:

@@ -202,12 +202,8 @@ def test_a_faulty_entry_costs_itself_alone(folder: Path, entry: str, said: str) 
 
 def test_a_book_beside_the_card_that_embeds_it_counts_once_and_this_is_told(folder: Path) -> None:
     entry = {
-        "keys": ["Lumen"],
-        "content": "Lumen is a lighthouse.",
-        "enabled": True,
-        "extensions": {},
-        "insertion_order": 1,
-    }
+        "keys": ["Lumen"], "content": "Lumen is a lighthouse.", "enabled": True, "extensions": {}, "insertion_order": 1,
+    }  # fmt: skip
     card = {"spec": "chara_card_v2", "data": {"name": "Wren", "character_book": {"extensions": {}, "entries": [entry]}}}
     world = {"uid": 0, "key": ["Lumen"], "content": "Lumen is a lighthouse.", "comment": "light", "order": 1}
     other = {"uid": 1, "key": ["Lumen"], "content": "Lumen was built in 1889.", "comment": "", "order": 2}

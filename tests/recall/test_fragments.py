@@ -25,16 +25,11 @@ def event(text: str, at: datetime = NOW, **more: Any) -> Episode:
 
 
 ALL = [
-    fact("阿宁的画室在三楼", "attribute", "阿宁"),
-    fact("小棠想去听江砚拉琴", "relation", target="character"),
-    fact("猫怕水", entity="猫", generic=True),
-    fact("江砚欠小棠一顿面", "relation", "character", target="user", day=7),
-    fact("小棠喜欢清晨的咖啡"),
-    fact("阿宁教过小棠画画", "relation", "阿宁", target="user", day=2),
-    fact("江砚左手有茧", entity="character"),
-    fact("雨里的站台，小棠撑一把黄伞", "picture"),
-    fact("小棠怕黑"),
-]
+    fact("阿宁的画室在三楼", "attribute", "阿宁"), fact("小棠想去听江砚拉琴", "relation", target="character"),
+    fact("猫怕水", entity="猫", generic=True), fact("江砚欠小棠一顿面", "relation", "character", target="user", day=7),
+    fact("小棠喜欢清晨的咖啡"), fact("阿宁教过小棠画画", "relation", "阿宁", target="user", day=2),
+    fact("江砚左手有茧", entity="character"), fact("雨里的站台，小棠撑一把黄伞", "picture"), fact("小棠怕黑"),
+]  # fmt: skip
 
 
 def test_facts_stand_in_the_order_of_the_seed_and_only_relations_carry_a_date() -> None:

@@ -8,16 +8,8 @@ from dataclasses import dataclass, field
 
 Ask = Callable[[Sequence[dict[str, str]]], str]
 WORDS = (
-    "嗯",
-    "好",
-    "晚安",
-    "今天好累",
-    "周末去爬山吗",
-    "猫又把杯子打翻了",
-    "我换工作了",
-    "What do you think?",
-    "再讲一遍",
-)
+    "嗯", "好", "晚安", "今天好累", "周末去爬山吗", "猫又把杯子打翻了", "我换工作了", "What do you think?", "再讲一遍",
+)  # fmt: skip
 
 
 @dataclass

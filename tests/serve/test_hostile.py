@@ -26,15 +26,8 @@ PATHS = (
 )  # fmt: skip
 METHODS = ("GET", "POST", "PATCH", "DELETE", "PUT", "OPTIONS", "HEAD", "TRACE", "CONNECT", "X-ODD")
 HOSTS = (
-    "127.0.0.1:8012",
-    "127.0.0.1:8012",
-    "localhost",
-    "evil.example",
-    "",
-    "127.0.0.1@evil.example",
-    "[::",
-    "a" * 3000,
-)
+    "127.0.0.1:8012", "127.0.0.1:8012", "localhost", "evil.example", "", "127.0.0.1@evil.example", "[::", "a" * 3000,
+)  # fmt: skip
 NAMES = (
     None,
     "",

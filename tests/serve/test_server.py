@@ -210,12 +210,8 @@ def test_the_users_store_is_created_read_changed_hidden_and_erased(client: TestC
 
 def test_an_event_of_the_users_own_is_written_read_recalled_and_erased(client: TestClient) -> None:
     body = {
-        "happened": "2019-07-15",
-        "place": "海边",
-        "keywords": ["风筝"],
-        "importance": 0.9,
-        "text": "放风筝，线断了",
-    }
+        "happened": "2019-07-15", "place": "海边", "keywords": ["风筝"], "importance": 0.9, "text": "放风筝，线断了",
+    }  # fmt: skip
     made = client.post("/memories", json={"store": "user", "type": "event", **body})
     assert made.status_code == 201
     row = made.json()
@@ -261,12 +257,8 @@ def test_many_requests_at_once_are_all_answered(url: str) -> None:
 def test_asking_while_the_author_writes_is_always_answered(client: TestClient) -> None:
     def write(number: int) -> int:
         row = {
-            "store": "official",
-            "type": "event",
-            "text": f"第{number}只风筝",
-            "keywords": ["风筝"],
-            "id": f"k{number}",
-        }
+            "store": "official", "type": "event", "text": f"第{number}只风筝", "keywords": ["风筝"], "id": f"k{number}",
+        }  # fmt: skip
         made = client.post("/memories", params={"character": SAMPLE}, json=row)
         gone = client.delete(f"/memories/official/k{number}", params={"character": SAMPLE}) if number % 2 else made
         return max(made.status_code, gone.status_code)

@@ -19,7 +19,7 @@ from moechat.settings.character import (
     list_characters,
     load_character,
     safe_folder,
-)
+)  # fmt: skip
 from moechat.settings.config import Config
 from moechat.settings.schema import AgentSettings
 

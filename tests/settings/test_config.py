@@ -46,15 +46,8 @@ def test_a_recipe_given_in_part_keeps_the_rest_of_its_own_defaults(file: Path) -
     recipes = load(written(file, "recall: {recipes: {by_time: {weight: 2}}}")).recall.recipes
     assert (recipes.by_time.weight, recipes.by_time.limit, recipes.events.limit) == (2, 40, 12)
     assert [name for name, _ in recipes.items()] == [
-        "by_time",
-        "events",
-        "stream",
-        "association",
-        "by_topic",
-        "profile",
-        "entities",
-        "lore",
-    ]
+        "by_time", "events", "stream", "association", "by_topic", "profile", "entities", "lore",
+    ]  # fmt: skip
 
 
 def test_a_recipes_threshold_is_its_own_or_its_layers(file: Path) -> None:

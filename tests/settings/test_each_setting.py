@@ -55,7 +55,7 @@ from tests.settings.looks import (
     threads,
     topics,
     vectors,
-)
+)  # fmt: skip
 from tests.settings.served_looks import at_once, command, front, language, let_in, page
 
 

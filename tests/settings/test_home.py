@@ -65,13 +65,9 @@ def test_reading_borrows_what_is_missing_and_gives_it_back(tmp_path: Path) -> No
 
 
 READING = [
-    ["recall", "你好"],
-    ["log", "list"],
-    ["memories", "list"],
-    ["official", "list", "-c", "江砚"],
-    ["verify"],
+    ["recall", "你好"], ["log", "list"], ["memories", "list"], ["official", "list", "-c", "江砚"], ["verify"],
     ["when", "昨天"],
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("words", READING, ids=lambda words: words[0])

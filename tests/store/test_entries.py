@@ -138,16 +138,11 @@ def test_a_batch_that_is_named_twice_or_takes_in_what_is_there_stands_as_it_was_
 
 
 BAD_STATES: list[Any] = [
-    {"op": "touch", "ids": ["a"], "at": "2025-05-20T15:00:00"},
-    {"op": "touch", "ids": "a", "at": AT},
-    {"op": "access", "rows": {"a": [AT, "many"]}},
-    {"op": "access", "rows": {"a": [AT, 10**300]}},
-    {"op": "gain", "rows": {"a": [-1, AT]}},
-    {"op": "restate", "born": {"a": "once"}, "at": AT},
-    {"op": "missing", "ids": [1], "at": AT},
-    {"op": "topic", "from": None, "to": "x"},
-    {"op": "cleaned"},
-]
+    {"op": "touch", "ids": ["a"], "at": "2025-05-20T15:00:00"}, {"op": "touch", "ids": "a", "at": AT},
+    {"op": "access", "rows": {"a": [AT, "many"]}}, {"op": "access", "rows": {"a": [AT, 10**300]}},
+    {"op": "gain", "rows": {"a": [-1, AT]}}, {"op": "restate", "born": {"a": "once"}, "at": AT},
+    {"op": "missing", "ids": [1], "at": AT}, {"op": "topic", "from": None, "to": "x"}, {"op": "cleaned"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", BAD_STATES, ids=lambda line: json.dumps(line)[:60])

@@ -28,13 +28,8 @@ def told_of(state: State) -> tuple[object, ...]:
     """All that is known, as it would be by now: a copy."""
     marks = (set(state.archived), set(state.pinned), dict(state.missing))
     return (
-        dict(state.access),
-        dict(state.gains),
-        *marks,
-        list(state.topics),
-        state.cleaned,
-        set(state.forgotten),
-    )
+        dict(state.access), dict(state.gains), *marks, list(state.topics), state.cleaned, set(state.forgotten),
+    )  # fmt: skip
 
 
 def reopened(state: State) -> State:

@@ -82,17 +82,11 @@ class Plain:
 
 def told(tree: Tree) -> dict[str, Any]:
     return {
-        "leaf": tree.leaf(),
-        "context": tree.context(),
-        "off": tree.off_path(),
-        "hidden": tree.hidden(),
-        "pending": sorted(tree.pending()),
-        "open": [n.id for n in tree.open()],
-        "unfiled": {n.id for n in tree.unfiled()},
-        "cuts": tree.cuts,
-        "retracted": tree.retracted,
+        "leaf": tree.leaf(), "context": tree.context(), "off": tree.off_path(), "hidden": tree.hidden(),
+        "pending": sorted(tree.pending()), "open": [n.id for n in tree.open()],
+        "unfiled": {n.id for n in tree.unfiled()}, "cuts": tree.cuts, "retracted": tree.retracted,
         "ids": set(tree.parents),
-    }
+    }  # fmt: skip
 
 
 steps = st.lists(

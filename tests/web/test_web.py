@@ -73,12 +73,8 @@ def shown(user: str = "昨天我们吃了什么", char: str = "火锅。", **tol
 
 def ground(**told: object) -> dict[str, object]:
     base = {
-        "layer": "diary",
-        "recipe": "events",
-        "id": "m",
-        "time": "2025-05-20T19:30:00+08:00",
-        "text": "我们吃了火锅",
-    }
+        "layer": "diary", "recipe": "events", "id": "m", "time": "2025-05-20T19:30:00+08:00", "text": "我们吃了火锅",
+    }  # fmt: skip
     return base | {"score": 0.61803, "words": ["火锅"], "features": {"dense": 0.5}, "span": "", "sources": []} | told
 
 
@@ -149,24 +145,9 @@ def test_names_and_problems_stay_text_too() -> None:
     drawn += draw.found([(shown(EVIL).exchange, "user", EVIL)], 1)
     reader = Reader(f"{drawn}")
     assert reader.tags <= {
-        "nav",
-        "form",
-        "label",
-        "input",
-        "button",
-        "span",
-        "details",
-        "summary",
-        "ul",
-        "li",
-        "p",
-        "header",
-        "h1",
-        "div",
-        "time",
-        "small",
-        "img",
-    }
+        "nav", "form", "label", "input", "button", "span", "details", "summary", "ul", "li", "p", "header", "h1", "div", "time",
+        "small", "img",
+    }  # fmt: skip
     assert reader.text.count(EVIL) == 10
 
 

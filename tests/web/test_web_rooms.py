@@ -571,15 +571,10 @@ def test_whatever_was_written_stays_text_in_every_room(agent: Agent) -> None:
     entry = store.add("lore", {"text": EVIL, "keyword": EVIL, "keys": [EVIL]})
     author = do(agent, MEMORY_ROOM, "store", value="author")
     looks = [
-        MEMORY_ROOM,
-        author,
-        do(agent, author, "open", id="evil-too"),
-        do(agent, author, "edit", id="evil-too"),
-        do(agent, author, "open", id=entry.id),
-        do(agent, author, "edit", id=entry.id),
-        do(agent, author, "forget", id=entry.id),
-        TOPIC_ROOM,
-    ]
+        MEMORY_ROOM, author, do(agent, author, "open", id="evil-too"), do(agent, author, "edit", id="evil-too"),
+        do(agent, author, "open", id=entry.id), do(agent, author, "edit", id=entry.id),
+        do(agent, author, "forget", id=entry.id), TOPIC_ROOM,
+    ]  # fmt: skip
     looks += [do(agent, MEMORY_ROOM, what, id="evil") for what in ("open", "edit", "forget")]
     looks += [
         do(agent, TOPIC_ROOM, "day", day=agent.now().date().isoformat()),

@@ -20,7 +20,7 @@ from moechat.when.calendar import (
     lunar_year,
     nth_weekday,
     solar_term,
-)
+)  # fmt: skip
 
 # As published almanacs give them.
 NEW_YEARS = {
@@ -31,20 +31,9 @@ NEW_YEARS = {
     2040: (2, 12), 2050: (1, 23), 2060: (2, 2),
 }  # fmt: skip
 LEAP_MONTHS = {
-    2001: 4,
-    2004: 2,
-    2006: 7,
-    2009: 5,
-    2012: 4,
-    2014: 9,
-    2017: 6,
-    2020: 4,
-    2023: 2,
-    2025: 6,
-    2028: 5,
-    2031: 3,
+    2001: 4, 2004: 2, 2006: 7, 2009: 5, 2012: 4, 2014: 9, 2017: 6, 2020: 4, 2023: 2, 2025: 6, 2028: 5, 2031: 3,
     2033: 11,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("year", NEW_YEARS)
