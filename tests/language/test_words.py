@@ -52,7 +52,9 @@ def test_keywords_are_content_words_the_repeated_and_rare_first():
     assert found[0] == "王小明"
     assert set(found) == {"王小明", "外滩", "日落"}
     assert keywords("Did Caroline go to the pottery workshop?", 3) == ["caroline", "pottery", "workshop"]
-    assert keywords("the ceramic ceramicware ceramics and sunset sunset", 2) == ["sunset", "ceramic"]
+    assert keywords("hotpot 火锅 的 q", 3) == ["火锅", "hotpot", "q"], (
+        "letters are less rare than a Chinese word of content"
+    )
     assert keywords("", 3) == keywords("的了吗", 3) == keywords("香菜", 0) == []
     assert words("我喜欢Painting") == ["我", "喜欢", "painting"]
 
