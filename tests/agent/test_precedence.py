@@ -48,14 +48,9 @@ def home_of(count: int) -> str:
 
 
 TROUBLE = {
-    "silent": Hang(),
-    "silent from the start": Hang(headers=False),
-    "begins and stops": Hang('{"exchanges": ['),
-    "only thinks": Hang("<think>"),
-    "broken": BreakOff("{"),
-    "down": Refuse(503),
-    "no JSON": Raw("data: {nonsense\n\n"),
-}
+    "silent": Hang(), "silent from the start": Hang(headers=False), "begins and stops": Hang('{"exchanges": ['),
+    "only thinks": Hang("<think>"), "broken": BreakOff("{"), "down": Refuse(503), "no JSON": Raw("data: {nonsense\n\n"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)

@@ -12,14 +12,10 @@ from moechat.errors import ModelError
 from moechat.turn import Delta
 
 DIRTY = [
-    "<think>秘密是榴莲</think>小满：好呀。",
-    "<thinking>秘密是榴莲</thinking>\n\n好呀。",
-    "秘密是榴莲</think>好呀。",
-    Line("好呀。", thoughts="秘密是榴莲"),
-    "**小满：**好呀。",
-    "【现在】2025-05-20 15:00，周二\n好呀。",
+    "<think>秘密是榴莲</think>小满：好呀。", "<thinking>秘密是榴莲</thinking>\n\n好呀。", "秘密是榴莲</think>好呀。",
+    Line("好呀。", thoughts="秘密是榴莲"), "**小满：**好呀。", "【现在】2025-05-20 15:00，周二\n好呀。",
     "【你想起的往事】\n好呀。",
-]
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -134,17 +134,6 @@ def test_what_is_fitted_serves_that_model_alone(home: Home) -> None:
             assert agent.layers.recipes.threshold("events") == home.embedder.thresholds.diary
 
 
-def test_a_configured_threshold_comes_before_a_fitted_one(home: Home) -> None:
-    fitted = {home.embedder.fingerprint: {"diary": 0.21, "core": 0.22, "lore": 0.23}}
-    home.configure(embedding={"provider": "hash", "fitted": fitted}, Agent={"core_threshold": 0.4})
-    with home.open() as house:
-        assert [house.agent().layers.recipes.threshold(recipe) for recipe in ("events", "profile", "lore")] == [
-            0.21,
-            0.4,
-            0.23,
-        ]
-
-
 def test_the_command_reads_pairs_reports_and_writes(
     home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,32 +8,17 @@ from typing import Any
 from moechat.cards.book import WORLD_FIELDS
 
 V1 = {
-    "name": "Tide",
-    "description": "{{char}} keeps the light.",
-    "personality": "dry",
-    "scenario": "a storm",
-    "first_mes": "You came, {{user}}.",
-    "mes_example": "<START>\n{{user}}: hi\n{{char}}: hm",
+    "name": "Tide", "description": "{{char}} keeps the light.", "personality": "dry", "scenario": "a storm",
+    "first_mes": "You came, {{user}}.", "mes_example": "<START>\n{{user}}: hi\n{{char}}: hm",
     "mood": {"of": ["late", 1.5]},
-}
+}  # fmt: skip
 
 ENTRY_V2 = {
-    "keys": ["lamp", "/l[ai]ght\\b/i"],
-    "content": "The lamp turns once in twelve seconds.",
-    "extensions": {"x_own": [1, None]},
-    "enabled": True,
-    "insertion_order": 7,
-    "case_sensitive": False,
-    "name": "lamp",
-    "priority": 3,
-    "id": 11,
-    "comment": "about the lamp",
-    "selective": True,
-    "secondary_keys": ["night"],
-    "constant": False,
-    "position": "after_char",
-    "x_unknown": {"kept": True},
-}
+    "keys": ["lamp", "/l[ai]ght\\b/i"], "content": "The lamp turns once in twelve seconds.",
+    "extensions": {"x_own": [1, None]}, "enabled": True, "insertion_order": 7, "case_sensitive": False, "name": "lamp",
+    "priority": 3, "id": 11, "comment": "about the lamp", "selective": True, "secondary_keys": ["night"],
+    "constant": False, "position": "after_char", "x_unknown": {"kept": True},
+}  # fmt: skip
 
 V2 = {
     "spec": "chara_card_v2",

@@ -113,14 +113,3 @@ def test_one_that_is_stopped_cleans_nothing(home: Home, store: FileStore, core: 
     assert (done.why, store.state.archived, store.state.cleaned) == ("not_active", set(), None)
     done = one.run(store.clock.now(), Event())
     assert (done.why, len(store.state.archived)) == ("full", 4)
-
-
-def test_facts_are_summed_up_only_where_that_is_wanted(home: Home, store: FileStore, core: CoreMemory) -> None:
-    told(store, home.clock, "你好")
-    store.findings.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
-    maintenance(store, core, ForgettingSettings(merges=False))()
-    assert not any(fact.consolidated for fact in core.history())
-    home.clock.advance(days=4)
-    told(store, home.clock, "又见面了")
-    maintenance(store, core, ForgettingSettings(merges=True))()
-    assert any(fact.consolidated for fact in core.history())

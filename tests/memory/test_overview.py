@@ -127,17 +127,6 @@ def test_the_prompt_tells_what_left_the_context_in_order_of_time(home: Home) -> 
         assert overview_of(model) == STORIES[:4]
 
 
-def test_the_setting_says_how_many(home: Home) -> None:
-    for capacity, expected in ((1, 1), (0, 0)):
-        home.configure(
-            roll={"understand_at_rounds": 4, "oldest": 2, "overview": capacity}, Agent={"mem_thresholds": 0.9}
-        )
-        model = ScriptedModel(polite, understood)
-        with home.open(model) as house:
-            talked(home, house.agent(), *STORIES[:5])
-            assert len(overview_of(model)) == expected
-
-
 def test_the_overview_stays_as_it_is_where_its_events_are_recalled_word_for_word(home: Home) -> None:
     model = ScriptedModel(polite, understood)
     with home.open(model) as house:

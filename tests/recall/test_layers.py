@@ -133,15 +133,6 @@ def test_a_named_day_that_holds_no_answer_shuts_out_no_other(home: Home, store: 
     assert ([*nothing.elsewhere_spans], [span.phrase for span in nothing.empty_spans]) == ([], ["2025年1月2日"])
 
 
-def test_the_budget_is_the_configured_one(home: Home, store: FileStore) -> None:
-    layers = over(home, store, recall={"token_budget": 0})
-    told(store, home.clock, "我把铜钥匙丢在灯塔下了", settle=True)
-    layers.sync()
-    found = layers.recall(layers.cue("铜钥匙丢在哪里了？", layers.now(), ""), ())
-    assert (list(found.hits), {drop.why for drop in found.dropped} & {"budget"}) == ([], {"budget"})
-    layers.close()
-
-
 def test_words_that_were_told_together_go_together_once_they_are_learned(
     home: Home, store: FileStore, layers: Layers
 ) -> None:

@@ -56,14 +56,6 @@ def test_a_layer_that_is_off_recalls_nothing(tmp_path: Path, off: str, names: st
         assert {recipe.name for recipe in recipes.active()} == set(names.split()) | whatever_ranks
 
 
-def test_a_recipe_runs_with_the_weight_and_the_limit_that_are_configured(tmp_path: Path) -> None:
-    own = {"events": {"enabled": True, "weight": 2.5, "limit": 7}, "stream": {"enabled": False}}
-    with opened(tmp_path, recall={"recipes": own}) as (_, recipes):
-        active = {recipe.name: recipe for recipe in recipes.active()}
-        assert (active["events"].weight, active["events"].limit, active["events"].layer) == (2.5, 7, "diary")
-        assert "stream" not in active
-
-
 def test_the_floor_of_a_recipe_is_its_own_else_its_layers_else_that_of_the_embedding_model(tmp_path: Path) -> None:
     own = {"events": {"enabled": True, "threshold": 0.61}}
     with opened(tmp_path, Agent={"mem_thresholds": 0.42}, recall={"recipes": own}) as (_, recipes):

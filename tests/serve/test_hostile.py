@@ -29,22 +29,9 @@ HOSTS = (
     "127.0.0.1:8012", "127.0.0.1:8012", "localhost", "evil.example", "", "127.0.0.1@evil.example", "[::", "a" * 3000,
 )  # fmt: skip
 NAMES = (
-    None,
-    "",
-    CHARACTER,
-    "../小满",
-    f"{CHARACTER}/users/{ANNE}",
-    "users/安妮",
-    "..",
-    ".",
-    "小满\x00",
-    "\ud800",
-    5,
-    [],
-    {},
-    True,
-    "x" * 300,
-)
+    None, "", CHARACTER, "../小满", f"{CHARACTER}/users/{ANNE}", "users/安妮", "..", ".", "小满\x00", "\ud800", 5, [],
+    {}, True, "x" * 300,
+)  # fmt: skip
 VALUES: tuple[Any, ...] = (
     None, "", "口味", SECRET[:2], "x" * 5000, "\ud800", "\x00", -1, 0, 10**30, 1.5, True, [], {}, [[]] * 70, {"a": {"b": 1}},
     "user", "official", "fact", "event", "lore", "2019-99-99", "{{user}}", "$(id)", "' or 1=1 --", "\r\nSet-Cookie: a=b",
@@ -56,26 +43,13 @@ KEYS = (
     "__class__", "", "长" * 100,
 )  # fmt: skip
 BODIES = (
-    b"",
-    b"{",
-    b"[" * 60_000,
-    b'{"a":' * 20_000,
-    b"\xff\xfe",
-    b"null",
-    b"[]",
-    b'"x"',
-    b"9" * 5000,
-    b"NaN",
+    b"", b"{", b"[" * 60_000, b'{"a":' * 20_000, b"\xff\xfe", b"null", b"[]", b'"x"', b"9" * 5000, b"NaN",
     b'{"query": "x"}\0',
-)
+)  # fmt: skip
 KINDS = (
-    "application/json",
-    "application/json; charset=utf-16",
-    "text/plain",
-    "multipart/form-data",
-    "",
+    "application/json", "application/json; charset=utf-16", "text/plain", "multipart/form-data", "",
     "application/json\t",
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -27,19 +27,9 @@ WORDS = {
     (OTHER, "ben"): "绿豆沙冰",
 }
 NAMES = (
-    "anne",
-    "ben",
-    "",
-    "ANNE",
-    "anne ",
-    "../anne",
-    "users/anne",
-    "%61nne",
-    "a\u0000nne",
-    "安" * 100,
-    "{{user}}",
+    "anne", "ben", "", "ANNE", "anne ", "../anne", "users/anne", "%61nne", "a\u0000nne", "安" * 100, "{{user}}",
     "anne,ben",
-)
+)  # fmt: skip
 
 
 class Home2:

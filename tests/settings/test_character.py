@@ -152,15 +152,10 @@ def test_an_unchanged_file_is_not_read_again(folder: Path) -> None:
 
 def test_an_old_configuration_speaks_for_the_character_that_it_names(folder: Path) -> None:
     config = agent(
-        char="小夏",
-        user="小林",
-        char_settings="{{char}}是学生",
-        char_personalities=["活泼", "直率"],
-        mask="{{user}}是邻居",
-        message_example="{{user}}：在吗\n{{char}}：在！",
-        prompt="说短句",
+        char="小夏", user="小林", char_settings="{{char}}是学生", char_personalities=["活泼", "直率"],
+        mask="{{user}}是邻居", message_example="{{user}}：在吗\n{{char}}：在！", prompt="说短句",
         start_with=["你来啦", "另一句"],
-    )
+    )  # fmt: skip
     character = load_character(folder, config)
     assert (character.persona, character.personality, character.user_persona) == (
         "小夏是学生",

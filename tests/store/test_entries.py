@@ -138,10 +138,15 @@ def test_a_batch_that_is_named_twice_or_takes_in_what_is_there_stands_as_it_was_
 
 
 BAD_STATES: list[Any] = [
-    {"op": "touch", "ids": ["a"], "at": "2025-05-20T15:00:00"}, {"op": "touch", "ids": "a", "at": AT},
-    {"op": "access", "rows": {"a": [AT, "many"]}}, {"op": "access", "rows": {"a": [AT, 10**300]}},
-    {"op": "gain", "rows": {"a": [-1, AT]}}, {"op": "restate", "born": {"a": "once"}, "at": AT},
-    {"op": "missing", "ids": [1], "at": AT}, {"op": "topic", "from": None, "to": "x"}, {"op": "cleaned"},
+    {}, {"op": "touch"}, {"op": "touch", "ids": ["a"], "at": "2025-05-20T15:00:00"}, {"op": "touch", "ids": "a", "at": AT},
+    {"op": "touch", "ids": ["a"], "at": "yesterday"}, {"op": "touch", "ids": ["b", {}], "at": AT},
+    {"op": ["touch"], "ids": ["a"], "at": AT}, {"op": "pin", "ids": "a"}, {"op": "cleaned"},
+    {"op": "access", "rows": [1]}, {"op": "access", "rows": {"a": [AT]}}, {"op": "access", "rows": {"a": [AT, "many"]}},
+    {"op": "access", "rows": {"a": [AT, 10**300]}}, {"op": "gain", "rows": {"a": [-1, AT]}},
+    {"op": "gain", "rows": {"a": ["much", AT]}}, {"op": "restate", "born": {"a": "once"}, "at": AT},
+    {"op": "restate", "born": {"a": AT, "b": 7}, "at": AT}, {"op": "missing", "ids": [1], "at": AT},
+    {"op": "missing", "ids": ["a"], "at": "someday"}, {"op": "carry", "from": "a"}, {"op": "carry", "from": ["a"], "to": "b"},
+    {"op": "topic", "from": None, "to": "x"}, {"op": "topic", "from": "a", "to": None},
 ]  # fmt: skip
 
 
@@ -157,11 +162,11 @@ def test_a_state_of_the_wrong_shape_is_named_and_the_rest_is_read(tmp_path: Path
 
 def test_a_summed_up_state_keeps_what_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "state.jsonl"
-    path.write_bytes(encode([BAD_STATES[0], {"op": "pin", "ids": ["a"]}]))
+    path.write_bytes(encode([BAD_STATES[1], {"op": "pin", "ids": ["a"]}]))
     state = State(JsonLines(path, entries.STATE.check))
     state.follow()
     assert state._rewrite(lambda _: nullcontext(), keep_damaged=True)
-    assert json.loads(path.read_bytes().splitlines()[0]) == BAD_STATES[0]
+    assert json.loads(path.read_bytes().splitlines()[0]) == BAD_STATES[1]
     assert [problem.line for problem in state.lines.problems] == [1]
 
 

@@ -124,13 +124,9 @@ def test_a_day_in_the_configured_zone_has_its_own_file(home: Home, store: FileSt
 
 
 AWKWARD = [
-    "你好\r\n在吗",
-    "  两个空格\n\n",
-    "{{user}}：你\n{{char}}：我",
-    "\x00\x85\u2028\ufeff",
-    "key: - value #",
+    "你好\r\n在吗", "  两个空格\n\n", "{{user}}：你\n{{char}}：我", "\x00\x85\u2028\ufeff", "key: - value #",
     "时间：2025-5-20 15:00:00\n",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", AWKWARD, ids=repr)

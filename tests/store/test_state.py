@@ -80,38 +80,6 @@ def test_two_processes_see_each_others_entries(state: State) -> None:
     assert state.access["a"][1] == 1
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        b"{}\n",
-        b'{"op":"touch"}\n',
-        b'{"op":"missing","ids":["a"],"at":"someday"}\n',
-        b'{"op":"new","ids":["a"]}\n',
-        b"\0\0\n",
-        b'{"op":"access","rows":[1]}\n',
-        b'{"op":"access","rows":{"a":["2025-05-20T15:00:00+08:00"]}}\n',
-        b'{"op":"touch","ids":["a"],"at":"yesterday"}\n',
-        b'{"op":"touch","ids":["a"],"at":"2025-05-20T15:00:00"}\n',
-        b'{"op":"touch","ids":["b",{}],"at":"2025-05-20T15:00:00+08:00"}\n',
-        b'{"op":"pin","ids":"a"}\n',
-        b'{"op":"restate","born":{"a":"2025-05-20T15:00:00+08:00","b":7},"at":"2025-05-21T15:00:00+08:00"}\n',
-        b'{"op":"gain","rows":{"a":["much","2025-05-21T15:00:00+08:00"]}}\n',
-        b'{"op":"carry","from":"a"}\n',
-        b'{"op":"carry","from":["a"],"to":"b"}\n',
-        b'{"op":"topic","from":"a","to":null}\n',
-        b'{"op":["touch"],"ids":["a"],"at":"2025-05-20T15:00:00+08:00"}\n',
-    ],
-)
-def test_an_entry_that_makes_no_sense_costs_itself_alone(state: State, damage: bytes) -> None:
-    state.touch(["a"], AT)
-    with open(state.lines.path, "ab") as file:
-        file.write(damage)
-    state.write([{"op": "pin", "ids": ["b"]}])
-    fresh = reopened(state)
-    assert (fresh.access["a"][1], fresh.pinned) == (1, {"b"})
-    assert (fresh.strength("a"), fresh.strength("b"), fresh.topics) == (16, 1, [])
-
-
 BONUS = [
     (0, 1), (0.5, 1), (1, 1), (1.01, 3), (3, 3), (4, 7), (7, 7), (8, 30), (30, 30), (31, 100), (183, 100), (184, 100),
     (400, 100),
