@@ -243,6 +243,9 @@ def test_understanding_that_failed_stays_queued_and_is_done_later(home: Home, na
         asked = len(server.chats)
         agent.finish()
         assert len(server.chats) == asked, "not tried again before its time"
+        home.config.write_text(
+            home.config.read_text("utf-8").replace("silence_s: 1.0", f"silence_s: {PATIENCE_S}"), "utf-8"
+        )
         assert say(agent, "你好").exchange.status == "done"
         working.append(True)
         home.clock.advance(minutes=10)
