@@ -6,23 +6,25 @@ import contextlib
 import re
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from pytest_httpserver import HTTPServer
 
 from moechat.agent import Agent
+from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.bench import calibrate
 from moechat.errors import ModelError, MoeChatError
 from moechat.house import House
 from moechat.house.stores import database_of
-from moechat.model import Episode, Event, Fact, FactDraft
+from moechat.model import Episode, Event, Fact, FactDraft, Kind
 from moechat.settings.config import Config
 from moechat.store.formats import derived_id
 from tests.agent.test_agent_reflection import reflections, thinker
-from tests.houses import CHARACTER, START, Home, answer, say, silent, understanding
+from tests.houses import CHARACTER, DIM, START, Home, answer, say, silent, understanding
 from tests.model_server import Hang, ModelServer
 
 Settings = Mapping[str, Any]
@@ -362,6 +364,25 @@ def database(place: Place) -> object:
         database.give_back(connection)
     database.close()
     return len(taken), database.timeout_s, database.each_time, database.searches
+
+
+class Slow(HashEmbedder):
+    """Takes three tenths of a second over a question."""
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
+        threading.Event().wait(0.3 if kind == "query" else 0)
+        return super().embed(texts, kind)
+
+
+def late(place: Place) -> object:
+    """Whether something that takes long is left out."""
+    home = place.home()
+    home.embedder = Slow(DIM)
+    with home.open() as house:
+        agent = house.agent()
+        agent.memories.add_fact("用户喜欢爬山")
+        agent.recall("你好")  # The first one may take longer.
+        return bool(agent.recall("我喜欢什么").notices)
 
 
 def topics(place: Place) -> object:
