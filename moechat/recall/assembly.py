@@ -102,7 +102,7 @@ def request(
     if any(saying(words).is_danger for words in (text, *(exchange.user for exchange in kept))):
         stable = replace(stable, promises=(), overview=())
     shown = _once(layers, recollection, stable)
-    background = _background(layers, context, shown, stable, in_context, kept, own)
+    background = _background(layers, context, shown, stable, in_context, kept, own, now)
     names = {"char": character.name, "user": character.user_name}
     greeting = Macros(names, now, character.language, chance=random.Random(0)).fill(character.greeting)
     messages = assemble(
@@ -172,6 +172,7 @@ def _background(
     in_context: Collection[str],
     kept: Sequence[Exchange],
     own: str,
+    now: datetime,
 ) -> Background:
     """What the tail needs of the memory beside the hits."""
     hits = [hit for hit in recollection.hits if hit.layer == "diary"]
@@ -201,7 +202,7 @@ def _background(
         boundaries,
         news,
         due,
-        plans.became(layers.store, exchanges),
+        plans.became(layers.store, exchanges, now),
         {entry.id: entry for entry in layers.book.entries},
         context.talk_name,
         last,
@@ -432,7 +433,8 @@ class _Behind:
                 lines += [heading] if heading != day else []
                 day = heading
             lines.append(self._spoken(hit.text))
-            lines += [self._became(episode) for episode in self._background.afterwards.get(hit.id, ())]
+            later = self._background.afterwards.get(hit.id, ())
+            lines += [self._became(episode) for episode in later if episode not in self._background.stable.overview]
         return "\n".join(lines)
 
     def _spoken(self, text: str) -> str:
@@ -443,6 +445,8 @@ class _Behind:
 
     def _became(self, later: Episode) -> str:
         line = fragments.event_line(later, self._now, self._called)
+        if later.event.happened and later.event.status == "planned" and later.event.happened[0] > self._now:
+            return f"（{line}）" if self._language == "zh" else f"({line})"
         return f"（后来：{line}）" if self._language == "zh" else f"(Later: {line})"
 
     def _event(self, hit: Hit) -> str:

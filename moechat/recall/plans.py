@@ -159,14 +159,19 @@ def keep(store: Store, exchanges: Iterable[Exchange], character: str) -> None:
                 state.write([{"op": "plans", "rows": changed}])
 
 
-def became(store: Store, exchanges: set[str]) -> dict[str, list[Episode]]:
-    """The later events that closed the plans of these exchanges, by exchange."""
+def became(store: Store, exchanges: set[str], now: datetime) -> dict[str, list[Episode]]:
+    """The plans of these exchanges that are to come, and the later events that closed one, by exchange."""
     plans = [e for e in store.findings.citing(sorted(exchanges)) if e.event.status in ("planned", "open")]
     if not plans:
         return {}
     hidden = store.hidden()
     replaced = store.findings.superseded(hidden)
     later: dict[str, list[Episode]] = {}
+    for plan in plans:
+        ahead = plan.event.happened is not None and plan.event.happened[0] > now and plan.confirmed is not False
+        if ahead and plan.id not in replaced and hidden.isdisjoint({plan.id, *plan.event.sources}):
+            for source in exchanges.intersection(plan.event.sources):
+                later.setdefault(source, []).append(plan)
     for closing in store.findings.superseding():
         for plan in plans:
             if (
