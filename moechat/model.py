@@ -25,9 +25,9 @@ Author = Literal["rules", "model", "owner", "author"]
 """Who a finding is by: who read it in the talk, its owner, or (official memory) the author of the character."""
 Mark = Literal["", "care", "delicate"]
 """``care``: health and safety, brought whenever the talk touches it. ``delicate``: only then, and in no profile."""
-Verdict = Literal["keep", "refine", "wrong"]
-"""What a model that read the exchanges anew says of an earlier finding."""
-FactKind = Literal["attribute", "relation", "picture", "boundary"]
+Verb = Literal["ended", "replaced", "moved", "done", "given_up", "never_true", "not_worth", "keep"]
+"""What a model may say of a finding that it is shown."""
+FactKind = Literal["attribute", "relation", "picture", "boundary", "ruling"]
 EventStatus = Literal["done", "planned", "cancelled", "open"]
 LONG_AGO = datetime.fromtimestamp(0, UTC)
 """A memory whose time nobody knows counts from here, in order and in age."""
@@ -128,7 +128,8 @@ class Event:
     ``happened`` is the absolute span that the text meant (昨天, last Friday), None where it names no time; ``precision`` says
     how exactly it is known. ``open`` events have begun and are not over. ``subject`` is who does or promises it: the user, the
     character, or a name. An event with an ``emotion`` is a feeling of the subject's, about ``object``.
-    ``importance`` is 0..1 and fixed at birth. ``sources`` are exchange ids. ``topic`` and ``related`` are topic paths
+    ``importance`` is 0..1 and fixed at birth. ``sources`` are exchange ids, ``quote`` the words that it
+    rests on. ``topic`` and ``related`` are topic paths
     (``a->b->c``), ``insight`` what the event tells of those who took part (``deepinsight`` in seed 004).
     """
 
@@ -150,13 +151,15 @@ class Event:
     precision: Precision = "unknown"
     mark: Mark = ""
     emotion: str = ""
+    quote: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
     """An event or a reflection in the diary; ``at`` is when it was told, or thought (None: nobody knows).
 
-    ``confirmed``: whether a model that read its exchanges kept it (True) or gave no verdict (False); None: none has judged.
+    ``confirmed``: None where nobody has judged it; False where it is in doubt (no words bear it out, or a trusted model passed
+    it over): found by a search, but not told as what is so.
     ``supersedes`` names the events that it replaces, and the plans that it closes or gives up (resolved when read).
 
     A reflection rests on ``evidence`` (ids of episodes; its ``event.sources`` are the exchanges of all of them), is one
@@ -189,7 +192,11 @@ class FactDraft:
     disliked target. ``single`` says that the keyword holds one value at a time, so that a new value replaces the old. A
     ``generic`` entity is a kind of thing (泛化实体), any other is a particular entity (具体实体). A ``picture`` is a scene that
     is remembered as seen (记忆画面). A ``boundary`` is what the user asks to be kept to, in the user's words (别提他); its target
-    is whom or what it is about.
+    is whom or what it is about. A ``ruling`` says of the findings that it supersedes that they hold no longer: its keyword is the
+    verb, its target the reason.
+
+    ``quote`` are the words of the sources that it rests on. ``start`` and ``until`` are when a state began and ended, as exactly
+    as it was said (2022, 2022-05, 2022-05-24), or ``past`` where it is over and nobody said when.
     """
 
     text: str
@@ -202,6 +209,9 @@ class FactDraft:
     single: bool = False
     generic: bool = False
     mark: Mark = ""
+    quote: str = ""
+    start: str = ""
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +271,8 @@ def official_kind(memory: OfficialMemory) -> OfficialKind:
 
 
 Reason = Literal["sources", "evidence", "example", "unreadable", "verdict"]
-"""Why something is not believed: it cites no exchange of the batch, what was said does not bear it out, it is copied from the
-prompt, it cannot be read, or (a verdict ``wrong``) no words of the user's contradict the finding."""
+"""Why something is not believed: it cites no exchange of the batch, it is copied from the prompt, it cannot be read, or (a verb
+over a finding, ``verdict``) no words bear it out, or the model is not trusted. ``evidence`` is of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,9 +290,10 @@ class RefusedItem:
 class Understanding:
     """What one extraction call (or the rules) made of a batch of exchanges.
 
-    ``tags`` gives each exchange its one-sentence tag; ``by`` says who understood. ``verdicts`` are on earlier findings, by id;
-    ``refines`` gives a draft the earlier finding that it says better, ``closes`` an event the plans, told in other exchanges,
-    that it carries out, puts off or gives up.
+    ``tags`` gives each exchange its one-sentence tag; ``by`` says who understood. ``replaces`` gives a draft the findings in
+    whose place it stands: what it says better, the plans that it carries out, moves or gives up, what a ruling is about. ``kept``
+    are the findings that the model calls right, ``doubtful`` the drafts that are not told as what is so. ``trusted``: whether the
+    model's findings bear true quotes, as a rule; ``quotes`` are (so many in this answer did, of so many).
     """
 
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -291,9 +302,11 @@ class Understanding:
     events: tuple[Event, ...] = ()
     scene_changed: bool = False
     by: Literal["rules", "model"] = "model"
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    refines: Mapping[FactDraft | Event, str] = field(default_factory=dict)
-    closes: Mapping[Event, tuple[str, ...]] = field(default_factory=dict)
+    replaces: Mapping[FactDraft | Event, tuple[str, ...]] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    doubtful: frozenset[FactDraft | Event] = frozenset()
+    trusted: bool = False
+    quotes: tuple[int, int] = (0, 0)
     refused: tuple[RefusedItem, ...] = ()
 
 

@@ -26,6 +26,7 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.containment import Containment
+from moechat.errors import ModelError
 from moechat.house import House
 from moechat.model import Exchange, Recollection
 from moechat.store.exchanges import ExchangeRow
@@ -200,6 +201,41 @@ def fact(text: str, *sources: int, **more: Any) -> dict[str, Any]:
     return {"text": text, "kind": "attribute", "entity": "user", "sources": list(sources), **more}
 
 
+def quoting(prompt: str, answered: str) -> str:
+    """A model's answer, each finding with the words of the exchange that it rests on, where it quotes none."""
+    said = {
+        int(number): words
+        for number, words in re.findall(r"^\[(\d+)\] 20.*\n(?:用户|user)> (.*)$", prompt, re.MULTILINE)
+    }
+    try:
+        whole = json.loads(answered)
+    except ValueError:
+        return answered
+    for kind in ("facts", "events"):
+        for one in whole.get(kind) or () if isinstance(whole.get(kind), list) else ():
+            if isinstance(one, dict):
+                cited = one.get("sources")
+                source = (
+                    next((n for n in cited if n in said), 0)
+                    if isinstance(cited, list) and cited
+                    else min(said, default=0)
+                )
+                one.setdefault("quote", said.get(source, ""))
+    return json.dumps(whole, ensure_ascii=False)
+
+
+def quoted(answers: Sequence[str] | Callable[[Sequence[Any]], str]) -> Callable[[Sequence[Any]], Any]:
+    """A script of answers whose findings bear quotes, as a first-class model's do."""
+    lines = iter(()) if callable(answers) else iter(answers)
+
+    def answer_to(messages: Sequence[Any]) -> Any:
+        answered = answers(messages) if callable(answers) else next(lines, ModelError("other", "no more answers"))
+        is_answer = isinstance(answered, str) and answered.startswith("{")
+        return quoting(messages[-1].content, answered) if is_answer else answered
+
+    return answer_to
+
+
 def understanding(make: Callable[[int], str] = answer, replies: Any = polite) -> ScriptedModel:
     """A model that understands: ``make(n)`` is its answer about n exchanges; it keeps all that was found before."""
 
@@ -210,7 +246,7 @@ def understanding(make: Callable[[int], str] = answer, replies: Any = polite) ->
         answered = make(max(numbers, default=0))
         if not (isinstance(answered, str) and answered.startswith("{")):
             return answered
-        keeps = {"verdicts": [{"finding": number, "verdict": "keep"} for number in earlier]}
-        return json.dumps(keeps | json.loads(answered), ensure_ascii=False)
+        keeps = {"verbs": [{"number": number, "verb": "keep"} for number in earlier]}
+        return quoting(messages[-1].content, json.dumps(keeps | json.loads(answered), ensure_ascii=False))
 
     return ScriptedModel(replies, complete)

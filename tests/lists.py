@@ -389,7 +389,7 @@ class ListSearch:
         return visible(self._store.findings.facts(), self._unseen())
 
     def replaced(self) -> frozenset[str]:
-        return superseded(self._store.findings.superseding(), self._unseen())
+        return superseded(self._store.findings.superseding(), self._store.findings.rulings(), self._unseen())
 
     def _unseen(self) -> set[str]:
         return {*self._store.tree.hidden(), *self._store.state.missing}

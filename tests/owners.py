@@ -39,11 +39,13 @@ class Owner:
     def say(self, text: str) -> str:
         return told(self.store, self.home.clock, text, settle=True)
 
-    def understand(self, *events: Event, by: str = "model", refines: Mapping[Event, str] | None = None) -> list[str]:
+    def understand(self, *events: Event, by: str = "model", replaces: Mapping[Event, str] | None = None) -> list[str]:
         """As a roll does. Returns the ids of the events."""
         ids = list(dict.fromkeys(source for event in events for source in event.sources))
         tags = dict.fromkeys(ids, "说了话")
-        understanding = Understanding(tags, {}, (), events, by=by, refines=refines or {})  # type: ignore[arg-type]
+        understanding = Understanding(
+            tags, {}, (), events, by=by, replaces={e: (old,) for e, old in (replaces or {}).items()}
+        )  # type: ignore[arg-type]
         self.store.findings.merge(ids, understanding, [], {})
         return [derived_id(event.text, event.sources) for event in events]
 

@@ -257,19 +257,17 @@ class Twins:
         self.both(lambda store: store.findings.merge(ids, made, facts, restated, understood=is_last))
 
     def _judged(self, made: Understanding, ids: Sequence[str]) -> Understanding:
-        """With verdicts on what was found before in these exchanges, and with refusals."""
+        """With what it says of what was found before in these exchanges, and with refusals."""
         findings = self.lists.findings
-        facts = [fact.id for fact in findings.facts() if not set(ids).isdisjoint(fact.draft.sources)]
+        found = [fact.id for fact in findings.facts() if not set(ids).isdisjoint(fact.draft.sources)]
         events = [episode.id for episode in findings.citing(ids)]
-        verdicts: dict[str, Any] = {
-            id_: self.random.choice(["keep", "keep", "refine", "wrong"])
-            for id_ in [*facts, *events]
-            if self.random.random() < 0.7
-        }
-        refined = [id_ for id_ in events if verdicts.get(id_) == "refine"]
-        refines: dict[FactDraft | Event, str] = dict(zip(made.events, refined, strict=False))
-        refused = (RefusedItem("fact", self.text(), "evidence", tuple(ids[:1])),) if self.random.random() < 0.2 else ()
-        return replace(made, verdicts=verdicts, refines=refines, refused=refused)
+        kept = frozenset(id_ for id_ in [*found, *events] if self.random.random() < 0.4)
+        pairs = zip(made.events, [id_ for id_ in events if id_ not in kept], strict=False)
+        replaces: dict[FactDraft | Event, tuple[str, ...]] = {event: (id_,) for event, id_ in pairs}
+        doubtful = frozenset(event for event in made.events if self.random.random() < 0.2)
+        refused = (RefusedItem("fact", self.text(), "example", tuple(ids[:1])),) if self.random.random() < 0.2 else ()
+        trusted = self.random.random() < 0.7
+        return replace(made, kept=kept, replaces=replaces, doubtful=doubtful, trusted=trusted, refused=refused)
 
     def _event(self, ids: Sequence[str]) -> Event:
         sources = tuple(self.random.sample(list(ids), self.random.randrange(1, min(3, len(ids) + 1))))
@@ -286,7 +284,10 @@ class Twins:
         sources = tuple(self.random.sample(list(ids), self.random.randrange(1, min(3, len(ids) + 1)))) if ids else ()
         text = self.random.choice(["用户喜欢绿茶", "用户住在杭州", "用户吃 Éclair", "user likes TEA", "用户住在: 北京"])
         older = [fact.id for fact in self.lists.findings.facts() if self.random.random() < 0.2]
-        draft = FactDraft(text, sources, keyword=self.random.choice(["", "住址", "Tea"]), target="x")
+        kind: Any = "ruling" if self.random.random() < 0.2 else "attribute"
+        if kind == "ruling":
+            text, older = f"不再如此：{text}", [*older[:1], *(one.id for one in self.episodes()[:1])]
+        draft = FactDraft(text, sources, kind, keyword=self.random.choice(["", "住址", "Tea"]), target="x")
         links = tuple(id_ for id_ in older[:2] if id_ != derived_id(text, sources))
         at = self.lists.exchanges.get(sources[0]).at if sources else self.clock.now()
         consolidated, mark = self.random.random() < 0.1, self.random.choice(["", "care"])

@@ -234,7 +234,7 @@ class MemoryRecallProfileExtractor:
                 exchanges.append(Exchange(f"{slice_.id}.{len(exchanges)}", slice_.timestamp, *said))
         try:
             understood = extraction.understand(
-                model, exchanges, known_facts=(), names=self._names, now=slice_.timestamp, prompts=prompts,
+                model, exchanges, names=self._names, now=slice_.timestamp, prompts=prompts,
                 topics=self._runtime.get_topic_tree(), timeout_s=TIMEOUT_S,
             )  # fmt: skip
         except (ModelError, DataError) as error:

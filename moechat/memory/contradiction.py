@@ -147,14 +147,18 @@ def relation(new: FactDraft, old: FactDraft, similarity: float | None) -> Relati
 
     ``same``: nothing new, the two may be merged; ``supersedes``: the old no longer holds; ``other``: both stand.
     """
-    if entity(new) != entity(old):
+    if entity(new) != entity(old) or (new.kind == "boundary") != (old.kind == "boundary"):
         return "other"
     first, second = keyword_class(new), keyword_class(old)
     if first != second:
         return "supersedes" if _crosses(new, first, old, second) else "other"
     same_target = _same_target(new, old, first, similarity)
+    if bool(new.until) != bool(old.until):  # What is over stands beside what holds; that it is over ends what held.
+        return "supersedes" if same_target and new.until else "other"
     if same_target:
         return "same" if polarity(new) == polarity(old) else "supersedes"
+    if new.until or "boundary" in (new.kind, old.kind):
+        return "other"
     single = is_single(first) or (first not in _KNOWN and new.single and old.single)
     return "supersedes" if single and polarity(new) > 0 else "other"
 

@@ -26,6 +26,7 @@ from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
 from moechat.memory.contradiction import Matter, keyword_class, matters, relation, rivals
 from moechat.memory.filed_facts import NEVER_SEARCHED
+from moechat.memory.former import Former, read
 from moechat.model import Fact, FactDraft, Hit, Understanding
 from moechat.rules.boundaries import concerns
 from moechat.store.finding_records import visible
@@ -38,11 +39,18 @@ ASKED: Mapping[str, re.Pattern[str]] = {
     for name, pattern in {
         "taste": r"我.{0,4}(?:喜欢|讨厌|爱吃|爱喝|爱看|不吃|不喝|口味|爱好)|my (?:hobb|taste|favou?rite)|think of"
         r"|(?:do|did) i (?:\w+ )?(?:like|love|hate|dislike|enjoy|prefer)|i (?:can't|cannot) stand",
-        "home": r"我.{0,3}(?:住|家在)|where (?:do|did) i live|my (?:home|address)",
+        "home": r"我.{0,6}(?:住|家在|搬)|住(?:在?哪|什么地方)|where (?:do|did|have) i (?:\w+ )?liv|my (?:home|address)"
+        r"|(?:place|cit|town)\w* (?:that )?(?:i(?:'ve)?|was i|did i) (?:\w+ )?(?:lived?|in)\b|(?:did|used) (?:i )?(?:to )?live",
         "name": r"我.{0,2}(?:叫什么|名字|是谁)|my name|who am i",
         "age": r"我.{0,3}(?:几岁|多大|年纪)|how old am i|my age",
         "birthday": r"我.{0,3}生日|my birthday",
-        "job": r"我.{0,4}(?:工作|做什么的|职业|上班)|my (?:job|work)|(?:do|did) i (?:do for|work)",
+        "job": r"我.{0,6}(?:工作|职业|上班|辞职|[做干](?:什么|啥))|my (?:\w+ )?(?:job|work)"
+        r"|(?:do|did|used) i (?:\w+ )?(?:do for|work)",
+        "employer": r"我.{0,6}(?:公司|单位|上班|工作)|my (?:\w+ )?(?:employer|company|job)|i (?:\w+ )?work (?:for|at)",
+        "partner": r"我.{0,6}(?:对象|女朋友|男朋友|女友|男友|老公|老婆|妻子|丈夫|单身|分手|离婚|结婚|谈恋爱|感情)|前[男女]友|前任"
+        r"|\b(?:my|i|am i) .{0,24}(?:boyfriend|girlfriend|partner|husband|wife|\bex\b|single|dating|married|divorced"
+        r"|widow\w*|relationship|seeing any\w+|break up|broke up)",
+        "health": r"我.{0,6}(?:身体|病|健康)|my (?:health|illness|condition)",
         "allergy": r"我.{0,3}过敏|am i allergic|my allerg",
         "pet": r"我.{0,4}(?:宠物|猫|狗)|my (?:pet|cat|dog)",
     }.items()
@@ -75,9 +83,8 @@ class _CurrentFacts:
         return {fact.id: fact for fact in self.facts}
 
     @cached_property
-    def delicate(self) -> frozenset[str]:
-        """The delicate facts, and the exchanges that state them."""
-        return frozenset(id_ for f in self.facts if f.draft.mark == "delicate" for id_ in (f.id, *f.draft.sources))
+    def delicate(self) -> Sequence[tuple[str, Sequence[str], str]]:
+        return [(f.id, f.draft.sources, f.text) for f in self.facts if f.draft.mark == "delicate"]
 
     @cached_property
     def boundaries(self) -> list[Fact]:
@@ -158,6 +165,7 @@ class CoreMemory:
         self._snapshot: _CurrentFacts | None = None
         self._key: tuple[object, ...] = ()
         self._reads = _ReadFacts(store.contained)
+        self._former: tuple[object, Sequence[Former]] | None = None
 
     def current(self) -> list[Fact]:
         """Visible facts that nothing visible supersedes, oldest first, the author's before them."""
@@ -168,8 +176,8 @@ class CoreMemory:
         by_id = self._now().by_id
         return {id_: by_id[id_] for id_ in ids if id_ in by_id}
 
-    def delicate(self) -> frozenset[str]:
-        """The current facts that are delicate, and the exchanges that state them, by id."""
+    def delicate(self) -> Sequence[tuple[str, Sequence[str], str]]:
+        """(id, sources, text) of the current facts that are delicate."""
         return self._now().delicate
 
     def boundaries(self) -> list[Fact]:
@@ -202,20 +210,12 @@ class CoreMemory:
         facts = official | self._store.findings.fact_book().of(ids)
         return {id_: fact for id_, fact in facts.items() if visible([fact], hidden)}
 
-    def replaced(self) -> list[tuple[Fact, Fact]]:
-        """(what held before, the current fact that stands in its place), the oldest first. What is only said better, of the
-        same exchanges, never held before."""
-        current, hidden = self._now().by_id, self._store.hidden()
-        history = [fact for fact in self.history() if visible([fact], hidden)]
-        newer = {id_: fact for fact in history for id_ in fact.supersedes}
-        pairs = []
-        for old in history:
-            last, steps = old, 0
-            while last.id in newer and last.id not in current and steps < len(newer):
-                last, steps = newer[last.id], steps + 1
-            if last.id != old.id and last.id in current and set(old.draft.sources).isdisjoint(last.draft.sources):
-                pairs.append((old, last))
-        return pairs
+    def former(self) -> Sequence[Former]:
+        """What held before, the oldest first."""
+        key = (self._store.findings.facts_generation(), self._store.hidden())
+        if self._former is None or self._former[0] != key:
+            self._former = key, read(self.history(), self._now().by_id, key[1])
+        return self._former[1]
 
     def keys(self) -> Keys:
         """Those of the vectors of all facts, superseded ones too."""
@@ -263,7 +263,8 @@ class CoreMemory:
             before = self._snapshot
             if before is None or self._key != key:
                 unswept, is_kept = self._dense.unswept(), before is not None and before.kept_since == kept_since
-                facts = visible([*official, *self._store.findings.facts()], hidden)
+                seen = visible([*official, *self._store.findings.facts()], hidden)
+                facts = [fact for fact in seen if fact.draft.kind != "ruling"]
                 if before is None or not is_kept or before.facts != facts:
                     places = dict[str, int]()
                     if before is not None and is_kept:
@@ -313,26 +314,26 @@ class CoreMemory:
         def known_rivals(draft: FactDraft) -> list[Fact]:
             if understanding.by == "rules":  # what they read there before gives way
                 return [fact for fact in now.rivals(draft) if is_known(fact, replacing)]
-            return [fact for fact in now.rivals(draft) if fact.id not in wrong]
+            return now.rivals(draft)
 
-        wrong = {id_ for id_, verdict in understanding.verdicts.items() if verdict == "wrong"}
         citing = self._store.findings.fact_book().citing(replacing) if understanding.by != "rules" else []
-        earlier = [f for f in citing if f.id not in wrong and not is_known(f, replacing)]
-        return _Learning(known_rivals, earlier, understanding, at).result()
+        earlier = [f for f in citing if f.draft.kind != "ruling" and not is_known(f, replacing)]
+        return _Learning(known_rivals, earlier, now.by_id, understanding, at).result()
 
 
 class _Learning:
     """One understanding against the facts that are known: ``known_rivals`` gives those that a draft may restate or
-    contradict. ``earlier`` are those that were found in the same exchanges."""
+    contradict. ``earlier`` are those that were found in the same exchanges, ``current`` all that hold, by id."""
 
     def __init__(
         self,
         known_rivals: Callable[[FactDraft], Sequence[Fact]],
         earlier: Sequence[Fact],
+        current: Mapping[str, Fact],
         understanding: Understanding,
         at: Mapping[str, datetime],
     ) -> None:
-        self._known_rivals = known_rivals
+        self._known_rivals, self._current = known_rivals, current
         self._earlier = {fact.id: fact for fact in earlier}
         self._same_words = {fact.text: fact for fact in earlier}
         self._understanding, self._at = understanding, at
@@ -341,13 +342,30 @@ class _Learning:
 
     def result(self) -> tuple[list[Fact], dict[str, list[str]]]:
         for draft in self._understanding.facts:
-            self._learn(draft)
+            if draft.kind == "ruling":
+                self._rule(draft)
+            else:
+                self._learn(draft)
         return list(self._changed.values()), self._restated
+
+    def _rule(self, draft: FactDraft) -> None:
+        """A ruling is about the facts that it names, and about what says the same."""
+        ids = dict.fromkeys(self._understanding.replaces.get(draft, ()))
+        ruled = [self._current[id_] for id_ in ids if id_ in self._current]
+        others = [fact for old in ruled for fact in self._known_rivals(old.draft) if fact.by not in ("owner", "author")]
+        ids |= {
+            fact.id: None for fact in others if any(relation(fact.draft, old.draft, None) == "same" for old in ruled)
+        }
+        since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
+        if since is not None:
+            by = self._understanding.by
+            self._change(Fact(derived_id(draft.text, draft.sources), since, draft, tuple(ids), by))
 
     def _learn(self, draft: FactDraft) -> None:
         same_words = self._same_words.get(draft.text)
-        refined = self._earlier.get(self._understanding.refines.get(draft, ""))
-        apart = {fact.id for fact in (same_words, refined) if fact}
+        doubtful, replaced = draft in self._understanding.doubtful, self._understanding.replaces.get(draft, ())
+        refined = next((self._earlier[id_] for id_ in replaced if id_ in self._earlier), None)
+        apart = {*replaced, *([same_words.id] if same_words else [])}
         facts = {fact.id: fact for fact in self._known_rivals(draft)} | self._changed
         old, is_new = _judged(draft, [fact for fact in facts.values() if fact.id not in apart])
         if not is_new and not same_words:
@@ -355,21 +373,23 @@ class _Learning:
             if there.id in self._changed:
                 return
             if there.id not in self._earlier:
-                self._restated.setdefault(there.id, []).extend(draft.sources)
+                if not doubtful:
+                    self._restated.setdefault(there.id, []).extend(draft.sources)
                 return
-            if there.by != "rules":
+            if there.by != "rules" or doubtful:  # Two who read the same confirm each other.
                 self._change(replace(self._earlier[there.id], confirmed=True))
                 return
             refined = refined or there  # the model says better what the rules read
         since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
         if since is None or any(_is_owners(fact, draft, since) for fact in old):
             return
-        links = [fact.id for fact in old if fact.since <= since] if is_new else []
+        links = [fact.id for fact in old if fact.since <= since] if is_new and not doubtful else []
+        links += [id_ for id_ in replaced if not (same_words and same_words.id == id_)]
         links += [refined.id] if refined and refined is not same_words else []
         new = self._fact(draft, since, same_words, links)
-        self._change(new)
+        self._change(replace(new, confirmed=False) if doubtful and same_words is None else new)
         # If an older exchange is understood late (it was corrected, say), what was said since then stands.
-        for newer in old if is_new else ():
+        for newer in old if is_new and not doubtful else ():
             if newer.since > since and newer.by not in ("owner", "author"):
                 self._change(replace(newer, supersedes=tuple(dict.fromkeys((*newer.supersedes, new.id)))))
 

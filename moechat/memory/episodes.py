@@ -18,11 +18,12 @@ import numpy as np
 
 from moechat.index.dense import Dense, TextVectors
 from moechat.index.vector_rows import PackedKeys, pack_keys, text_key
-from moechat.index.vectors import VectorTable
+from moechat.index.vectors import VectorTable, meets
 from moechat.model import ActivationProfile, Episode
 from moechat.store.kinds import Store
 
 TABLE = "episodes"  # This table has their vectors, by text.
+MATTERS = 0.4  # The overview holds nothing less important.
 NO_VECTOR = -1
 HIDDEN = -1  # This stands for the place of an episode that is not in view.
 NO_ROW = -1  # The author's episodes have no row of the cache, nor have those of an earlier cache.
@@ -160,7 +161,7 @@ class Episodes:
         self._citing: dict[str, list[int]] = {}
         self._keywords: dict[str, array[int]] = {}
         self._planned: dict[int, tuple[datetime, datetime]] = {}
-        self._delicate: dict[int, tuple[str, ...]] = {}
+        self._delicate: dict[int, tuple[str, Sequence[str], str]] = {}  # id, sources, text
         self._columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._vectors: WeakKeyDictionary[VectorTable, tuple[int, np.ndarray]] = WeakKeyDictionary()
         """By table: its losses, and where the vector of each episode stood then."""
@@ -220,7 +221,7 @@ class Episodes:
         if event.status in ("planned", "open"):
             self._planned[position] = event.happened or (episode.since, episode.since)
         if event.mark == "delicate":
-            self._delicate[position] = (episode.id, *event.sources)
+            self._delicate[position] = (episode.id, event.sources, event.text)
         self.told.append((event.topic, event.related, event.profile, episode.at))
         self._changed()
         return position
@@ -265,7 +266,7 @@ class Episodes:
         moment = now.timestamp()
         with self._lock:
             self._follow_uses()
-            key = (self.changes, hidden, table, table and len(table))
+            key = (self.changes, hidden, self._store.findings.superseded(hidden), table, table and len(table))
             if self._view is None or self._view[0] != key or not self._view[1] <= moment < self._view[2]:
                 self._view = (key, *self._seen(hidden, moment))
             elif self._used_since:
@@ -369,10 +370,10 @@ class Episodes:
         with self._lock:
             return [p for p, (start, end) in self._planned.items() if start <= before and end >= after]
 
-    def delicate(self) -> set[str]:
-        """What is delicate, and the exchanges that tell of it, by id."""
+    def delicate(self) -> list[tuple[str, Sequence[str], str]]:
+        """(id, sources, text) of what is delicate."""
         with self._lock:
-            return {id_ for ids in self._delicate.values() for id_ in ids}
+            return list(self._delicate.values())
 
     def at(self, positions: Sequence[int]) -> list[Episode]:
         """Episodes by their positions, in that order."""
@@ -386,15 +387,17 @@ class Episodes:
 
 
 def overview(episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int) -> list[Episode]:
-    """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` newest events that have left the context, oldest first.
+    """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` newest events that matter and have left the context,
+    oldest first.
 
-    No exchange of theirs is ``in_context``, and no model passed over them (care excepted).
-    It follows from the episodes and the context, on every branch.
+    No exchange of theirs is ``in_context``, and none is in doubt (care excepted). It follows from the episodes and the context,
+    on every branch.
     """
     view = episodes.view(now)
     if not capacity or not len(view):
         return []
-    places = np.flatnonzero(~view.reflection & ~view.citing(in_context))[::-1]
+    matters = meets(view.importance, MATTERS)
+    places = np.flatnonzero(~view.reflection & ~view.citing(in_context) & matters)[::-1]
     queue: list[Episode] = []
     for start in range(0, len(places), capacity):  # as a rule the first batch is enough
         batch = view.episodes(places[start : start + capacity].tolist())

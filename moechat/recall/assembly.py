@@ -24,6 +24,7 @@ from moechat.cards.macros import Macros
 from moechat.errors import DataError
 from moechat.language.marking import marked
 from moechat.memory.context import Context
+from moechat.memory.former import Former
 from moechat.model import LONG_AGO, Episode, Exchange, Fact, Hit, Lore, Message, Recollection
 from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
@@ -51,11 +52,12 @@ NOTHING_STABLE = Stable(LONG_AGO)
 
 @dataclass(frozen=True)
 class Background:
-    """The memories behind the hits, by id; the stable part; ``news`` are facts that belong there and came later.
+    """The memories behind the hits, by id; the stable part; ``news`` are facts that belong there and came later, and
+    states that ended since (``over``).
 
     ``boundaries`` are those that came later, ``lore`` the entries of the world book, ``talk`` is the name of the talk.
-    ``afterwards`` says of an exchange what became of the plan in it; ``last`` is when the talk before ended. ``elsewhere`` are
-    exchanges of other talks.
+    ``afterwards`` says of an exchange what became of the plan in it, ``ended`` what it states that is over by now; ``last`` is
+    when the talk before ended. ``elsewhere`` are exchanges of other talks.
     """
 
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -63,8 +65,10 @@ class Background:
     stable: Stable = NOTHING_STABLE
     boundaries: Sequence[Fact] = ()
     news: Sequence[Fact] = ()
+    over: Sequence[Former] = ()
     plans: Sequence[Episode] = ()
     afterwards: Mapping[str, Sequence[Episode]] = field(default_factory=dict)
+    ended: Mapping[str, Sequence[Former]] = field(default_factory=dict)
     lore: Mapping[str, Lore] = field(default_factory=dict)
     talk: str = ""
     last: datetime | None = None
@@ -115,12 +119,9 @@ def request(
     events = (*stable.promises, *stable.overview, *background.plans, *_all(background.afterwards.values()))
     rests_on = in_context - {own}
     rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in events))
-    rests_on.update(
-        *(
-            (fact.id, *fact.draft.sources)
-            for fact in (*stable.boundaries, *stable.facts, *background.boundaries, *background.news)
-        )
-    )
+    over = [fact for one in (*stable.over, *background.over) for fact in (one.fact, one.by)]
+    known = (*stable.boundaries, *stable.facts, *background.boundaries, *background.news, *over)
+    rests_on.update(*((fact.id, *fact.draft.sources) for fact in known))
     asking = context.store.exchanges.get(own)
     if asking.is_by_another(character.user_name):  # What is known of the user is told to nobody else as theirs.
         hits = [hit for hit in hits if hit.layer == "lore"]
@@ -185,7 +186,7 @@ def _background(
     ]
     facts = layers.core.get([hit.id for hit in recollection.hits if hit.layer == "core"])
     facts |= {  # with what stands in their place
-        hit.id: replace(facts[hit.id], draft=replace(facts[hit.id].draft, text=hit.text))
+        hit.id: replace(facts[hit.id], draft=replace(facts[hit.id].draft, text=hit.text), confirmed=None)
         for hit in recollection.hits
         if hit.recipe == touch.FORMER and hit.id in facts
     }
@@ -194,6 +195,10 @@ def _background(
     exchanges = {hit.id for hit in hits if hit.is_exchange}
     is_here = context.store is layers.store
     elsewhere = {id_ for id_ in exchanges if not is_here or layers.store.tree.talk_of(id_) != context.talk_name}
+    ended: dict[str, list[Former]] = {}
+    for one in layers.core.former():
+        for source in exchanges.intersection(one.fact.draft.sources) if one.is_over and one.by is not one.fact else ():
+            ended.setdefault(source, []).append(one)
     last = kept[-1].at if kept else context.before(own)
     return Background(
         facts,
@@ -201,8 +206,10 @@ def _background(
         stable,
         boundaries,
         news,
+        [one for one in profile.lately_over(layers.core, now) if one not in stable.over],
         due,
         plans.became(layers.store, exchanges, now),
+        ended,
         {entry.id: entry for entry in layers.book.entries},
         context.talk_name,
         last,
@@ -287,15 +294,16 @@ def _without_macros(message: Message, macros: Macros) -> Message:
 def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Message]:
     """What is always known, and the overview; the same words as long as the memories say the same."""
     names, called = {"char": character.name, "user": character.user_name}, _called(character)
-    facts = "\n".join(f"- {called.line(fact.text)}" for fact in stable.facts if not called.is_name(fact))
+    facts = "\n".join(f"- {fragments.told(fact, called)}" for fact in stable.facts if not called.is_name(fact))
     promises = "\n".join(
         f"- {fragments.event_line(episode, stable.since, called, aged=False)}" for episode in stable.promises
     )
     overview = sorted(stable.overview, key=lambda e: (e.event.happened[0] if e.event.happened else e.since).timestamp())
     events = fragments.remembered(overview, stable.since, called, aged=False)
     blocks = [_boundaries(prompts, names, stable.boundaries)] if stable.boundaries else []
-    if facts or promises:
-        blocks.append(prompts.fill("profile", **names, entries=facts, promises=promises))
+    over = "\n".join(f"- {called.line(touch.formerly(one, at_length=False))}" for one in stable.over)
+    if facts or promises or over:
+        blocks.append(prompts.fill("profile", **names, entries=facts, promises=promises, over=over))
     if events:
         blocks.append(prompts.fill("overview", **names, entries=events))
     return [Message("system", "\n\n".join(blocks))] if blocks else []
@@ -357,8 +365,10 @@ class _Behind:
     def blocks(self) -> list[str]:
         background, recollection, fill = self._background, self._recollection, self._prompts.fill
         blocks = [_boundaries(self._prompts, self._names, background.boundaries)] if background.boundaries else []
-        if background.news:
-            blocks.append(fill("news", **self._names, entries=self._facts(background.news)))
+        if background.news or background.over:
+            over = [f"- {self._called.line(touch.formerly(one, at_length=False))}" for one in background.over]
+            news = "\n".join(filter(None, [self._facts(background.news), *over]))
+            blocks.append(fill("news", **self._names, entries=news))
         for block in BLOCKS:
             hits = [hit for hit in recollection.hits if _block(hit) == block]
             if entries := self._entries(block, hits):
@@ -435,6 +445,8 @@ class _Behind:
             lines.append(self._spoken(hit.text))
             later = self._background.afterwards.get(hit.id, ())
             lines += [self._became(episode) for episode in later if episode not in self._background.stable.overview]
+            over = (touch.formerly(one, at_length=False) for one in self._background.ended.get(hit.id, ()))
+            lines += [f"（{line}）" if self._language == "zh" else f"({line})" for line in map(self._called.line, over)]
         return "\n".join(lines)
 
     def _spoken(self, text: str) -> str:

@@ -136,7 +136,7 @@ GROUPS = (
 )
 _USER = re.compile(
     r"(?<!新)(?<!老)用户(?![群名量数]|体验|增长|研究|画像|需求|反馈|界面|运营|调研|访谈|行为|数据|协议|隐私|测试|端)|"
-    r"\b[Tt]he user\b(?! (?:interface|experience|research|interview|data|test|group|base)s?\b)"
+    r"\b(?:[Tt]he user|User)\b(?! (?:interface|experience|research|interview|data|test|group|base)s?\b)"
 )
 _CHARACTER = re.compile(r"(?<![主配反男女的])角色(?!扮演|设[定置]|塑造|卡)|\b[Tt]he character\b")
 _DATE = re.compile(r" ?[（(](\d{4}-\d{2}-\d{2}(?:(?:至| to )\d{4}-\d{2}-\d{2})?)[）)]")
@@ -157,6 +157,10 @@ _STATUS: Mapping[str, Mapping[str, str]] = {
         "cancelled": " (cancelled)",
         "open": " (not over yet)",
     },
+}
+_DOUBTED: Mapping[str, Mapping[str, str]] = {
+    "care": {"zh": "可能：{text}——拿不准，先问一声", "en": "Perhaps: {text} - not certain; ask first"},
+    "fact": {"zh": "{text}（拿不准）", "en": "{text} (not certain)"},
 }
 
 
@@ -196,6 +200,7 @@ def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged
     before = (", " if language == "en" else "，" if time.endswith("说起") else "").join(parts)
     status = _STATUS[language].get(_status(event, now), "")
     text = f"{names.line(_without_its_day(episode))}{status}"
+    text = _DOUBTED["fact"][language].format(text=text) if episode.confirmed is False else text
     return f"{before}{':' if language == 'zh' else ': '}{text}" if before else text
 
 
@@ -279,8 +284,16 @@ def _heading(group: FactGroup, about: str, names: Names) -> str:
 
 def _fact_line(fact: Fact, kind: str, names: Names) -> str:
     if kind != "relation" or fact.at is None:
-        return f"- {names.line(fact.text)}"
-    return f"- {fact.at:%Y-%m-%d}{'：' if names.language == 'zh' else ': '}{names.line(fact.text)}"
+        return f"- {told(fact, names)}"
+    return f"- {fact.at:%Y-%m-%d}{'：' if names.language == 'zh' else ': '}{told(fact, names)}"
+
+
+def told(fact: Fact, names: Names) -> str:
+    """A fact as it is told: as what is so, or in doubt; what a body may not stand is to be asked after then."""
+    text = names.line(fact.text)
+    if fact.confirmed is not False:
+        return text
+    return _DOUBTED["care" if fact.draft.mark == "care" else "fact"][names.language].format(text=text)
 
 
 # ---- logs

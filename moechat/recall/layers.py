@@ -175,7 +175,8 @@ class Layers:
             config, recipes = tried, replace(recipes, config=lambda: tried)
         loading_s = 0.0 if self._has_recalled else LOADING_S
         self._has_recalled = True
-        delicate, off_limits = self.episodes.delicate() | self.core.delicate(), self.core.off_limits(cue.text)
+        delicate = touch.delicate_texts([*self.episodes.delicate(), *self.core.delicate()])
+        off_limits = self.core.off_limits(cue.text)
         who = self.character()
         is_fixed = touch.asks_all(cue.text) or touch.asks_nothing(cue, (who.user_name, who.name))
         recollection = recall(

@@ -1,7 +1,8 @@
 """What a character always knows of its user: the stable part of the prompt, chosen when a context begins.
 
 What is chosen is kept by id in the log (``freeze``) and drawn from the words that stand now: a restart draws the same, and
-what was forgotten, corrected or replaced shows at once. Nothing delicate is in it.
+what was forgotten, corrected or replaced shows at once. Nothing delicate is in it, but that a state ended lately: what is not
+known to be over would be told as what is so.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from datetime import datetime, timedelta
 from moechat import when
 from moechat.language import words
 from moechat.language.words import count_tokens
-from moechat.memory.contradiction import keyword_class
+from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import CoreMemory
 from moechat.memory.episodes import EpisodeView, overview
+from moechat.memory.former import Former
 from moechat.model import LONG_AGO, Episode, Fact
-from moechat.recall import plans
+from moechat.recall import plans, touch
 from moechat.recall.layers import Layers
 from moechat.rules.boundaries import concerns
 
@@ -31,6 +33,8 @@ CLASSES = {
 AHEAD = timedelta(days=400)
 MOST_PROMISES = 3
 MOST_LOOKED_AT = 12  # The newest facts of a class that are looked at.
+MOST_STATES = 3  # The facts of a class that a message may touch.
+LATELY, MOST_OVER = timedelta(days=60), 3  # States that ended within this time are told, the newest of them.
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,12 @@ class Stable:
     facts: Sequence[Fact] = ()
     promises: Sequence[Episode] = ()
     overview: Sequence[Episode] = ()
+    over: Sequence[Former] = ()
 
     @property
     def ids(self) -> list[str]:
-        return [fact.id for fact in (*self.boundaries, *self.facts)] + [
-            episode.id for episode in (*self.promises, *self.overview)
-        ]
+        facts = [*(fact.id for fact in (*self.boundaries, *self.facts)), *(one.by.id for one in self.over)]
+        return facts + [episode.id for episode in (*self.promises, *self.overview)]
 
     @property
     def name(self) -> str:
@@ -76,7 +80,7 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
         and not says_no_more(e.event.text, e.event.sources, lines) and not concerns(off_limits, e.event.text)
         and not (e.event.status == "planned" and any(plans.is_same(e.event, one.event) for one in promises))
     ]  # fmt: skip
-    return Stable(since, layers.core.boundaries(), facts, promises, events)
+    return Stable(since, layers.core.boundaries(), facts, promises, events, lately_over(layers.core, now))
 
 
 def by_source(lines: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
@@ -107,12 +111,28 @@ def drawn(layers: Layers, ids: Sequence[str], since: datetime, now: datetime) ->
     name = layers.character().name
     promises = [episode for episode in events if plans.is_promise(episode.event, name)]
     others = [episode for episode in events if not plans.is_promise(episode.event, name)]
-    return Stable(since, [fact for fact in held.values() if fact.draft.kind == "boundary"], facts, promises, others)
+    boundaries = [fact for fact in held.values() if fact.draft.kind == "boundary"]
+    over = [one for one in layers.core.former() if one.by.id in ids]
+    return Stable(since, boundaries, facts, promises, others, over)
+
+
+def lately_over(core: CoreMemory, now: datetime) -> list[Former]:
+    """The states of the user's that ended lately, the oldest first."""
+    return [
+        one for one in core.former()
+        if one.is_over and now - LATELY < one.by.since <= now and one.by is not one.fact
+        and entity(one.fact.draft) == "user" and keyword_class(one.fact.draft) in touch.STATES
+    ][-MOST_OVER:]  # fmt: skip
+
+
+def states(core: CoreMemory) -> list[Fact]:
+    """What is known of the user in the classes of a profile, delicate or not, the newest of each."""
+    return [fact for facts in core.of_classes(CLASSES, MOST_STATES) for fact in facts]
 
 
 def known(core: CoreMemory) -> list[Fact]:
-    """The facts of a profile: of the user, none delicate and none that a model passed over (care excepted), the most telling
-    first, the newest of each class, ``TOKENS`` at most."""
+    """The facts of a profile: of the user, none delicate, over or in doubt (care excepted), the most telling first, the newest of
+    each class, ``TOKENS`` at most."""
     left, profile, off_limits = TOKENS, list[Fact](), core.off_limits("")
     newest = zip(core.of_classes(CLASSES, MOST_LOOKED_AT), CLASSES.values(), strict=True)
     fitting = (
@@ -127,7 +147,7 @@ def known(core: CoreMemory) -> list[Fact]:
 
 def _belongs(fact: Fact) -> bool:
     draft = fact.draft
-    if fact.by == "author" or draft.mark == "delicate" or draft.polarity < 0:
+    if fact.by == "author" or draft.mark == "delicate" or draft.polarity < 0 or draft.until:
         return False
     return fact.confirmed is not False or draft.mark == "care"
 

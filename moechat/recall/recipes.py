@@ -104,7 +104,7 @@ class ConfiguredRecipes:
         }
         former = Recipe(
             touch.FORMER, "core",
-            lambda cue: touch.former(cue, self.core.replaced, lambda: [*near(cue), *associated(cue)]), touch.FIRST,
+            lambda cue: touch.former(cue, self.core.former, lambda: [*near(cue), *associated(cue)]), touch.FIRST,
             limit=min(touch.MOST_FORMER, agent.core_top_k),
         )  # fmt: skip
         return [*self.whatever_ranks(), *([former] if agent.is_core_mem else [])] + [

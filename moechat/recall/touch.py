@@ -4,14 +4,17 @@ is known, or nothing at all."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from moechat.cue import Cue
 from moechat.language import words
 from moechat.memory.contradiction import entity, keyword_class
+from moechat.memory.core import ASKED
+from moechat.memory.former import Former
 from moechat.model import Candidates, Fact, Hit
 from moechat.reading.saying import mark, saying
+from moechat.rules import message
 from moechat.rules.reading import asks_of_user, is_small_talk
 from moechat.when.names import has_han
 
@@ -53,7 +56,13 @@ _ASKS_FORMER = re.compile(
     re.I,
 )
 _FORMER = {"zh": "{text}（早先说的，{day}说的是：{newer}）", "en": "{text} (said earlier; on {day}: {newer})"}
+_OVER = {"zh": "以前：{text}（{end}，现在不是了）", "en": "Formerly: {text} ({end}; no longer so)"}
+_UNTIL = {"zh": "到{day}为止", "en": "until {day}"}
+_TOLD_OVER = {"zh": "{day}说起时已经过去", "en": "over when told on {day}"}
+STATES = ("partner", "home", "job", "employer", "health", "pet", "name")  # Classes whose values begin and end.
 FORMER = "former"
+Marked = tuple[str, Sequence[str], str]
+"""The id of a delicate finding, its sources and its text."""
 
 
 def asks_nothing(cue: Cue, names: Sequence[str]) -> bool:
@@ -112,45 +121,72 @@ def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
     return [(_hit(fact, "about_user"), "") for fact in facts]
 
 
-def former(
-    cue: Cue, replaced: Callable[[], Sequence[tuple[Fact, Fact]]], near: Callable[[], Sequence[Hit]]
-) -> Candidates:
-    """What held before, where the message asks for that: of the facts that it finds, and what has its words; the newest first,
-    each with what stands in its place. ``replaced`` is (the old fact, the current one)."""
-    if not _ASKS_FORMER.search(cue.text):
+def former(cue: Cue, held: Callable[[], Sequence[Former]], near: Callable[[], Sequence[Hit]]) -> Candidates:
+    """What held before, where the message asks for that, or after a state, a person or a place that it is about; the newest
+    first, each with when it ended or what stands in its place."""
+    asks_before = _ASKS_FORMER.search(cue.text) is not None
+    if not (asks_before or asks(cue)):
         return []
-    about, keywords = (
-        {hit.id for hit in near()},
-        [word for word in words.keywords(cue.text, top_k=20) if len(word) > 1],
-    )
+    about = {hit.id for hit in near()} if asks_before else set()
+    asked = {name for name in STATES if ASKED[name].search(cue.text)}
+    folded, keywords = words.fold(cue.text), [word for word in words.keywords(cue.text, top_k=20) if len(word) > 1]
     chosen = [
-        (old, new)
-        for old, new in replaced()
-        if old.draft.mark != "delicate" and (new.id in about or any(word in words.fold(old.text) for word in keywords))
-    ]
-    return [(_formerly(old, new), "") for old, new in reversed(chosen[-MOST_FORMER:])]
+        one for one in held()
+        if one.by.id in about or ((one.is_over or asks_before) and _concerns(one.fact, asked, folded))
+        or (asks_before and any(word in words.fold(one.fact.text) for word in keywords))
+    ]  # fmt: skip
+    return [(replace(_hit(one.fact, FORMER), text=formerly(one)), "") for one in reversed(chosen[-MOST_FORMER:])]
 
 
-def _formerly(old: Fact, new: Fact) -> Hit:
-    template = _FORMER["zh" if has_han(old.text) else "en"]
-    text = template.format(text=old.text, newer=new.text, day=f"{new.since:%Y-%m-%d}")
-    return replace(_hit(old, FORMER), text=text)
+def _concerns(fact: Fact, asked: Collection[str], folded: str) -> bool:
+    """Whether a fact is of a class that is asked for, or of somebody or something that is named."""
+    names = (fact.draft.target, fact.draft.entity)
+    return keyword_class(fact.draft) in asked or any(len(name) > 1 and words.fold(name) in folded for name in names)
 
 
-def is_withheld(cue: Cue, hit: Hit, delicate: Collection[str]) -> bool:
-    """Whether a hit is delicate (its id is among those, or its words are of pain) and the talk does not touch it: it is neither
-    of pain itself, nor does it name the memory's time or a word of it. Where a life is in danger, all is withheld but care and
-    what told of danger before."""
+def formerly(former: Former, *, at_length: bool = True) -> str:
+    """What held before, as it is told: that it is over, or what was said since."""
+    draft, tongue, by = former.fact.draft, "zh" if has_han(former.fact.text) else "en", former.by
+    if not former.is_over:
+        return _FORMER[tongue].format(text=former.fact.text, day=f"{by.since:%Y-%m-%d}", newer=by.text)
+    matter = former.fact.text
+    if draft.keyword and draft.target and not at_length:
+        matter = f"{draft.keyword}{'：' if tongue == 'zh' else ': '}{draft.target}"
+    day = former.until or f"{by.since:%Y-%m-%d}"
+    end = (_UNTIL if former.until else _TOLD_OVER)[tongue].format(day=day)
+    return _OVER[tongue].format(text=matter, end=end)
+
+
+def delicate_texts(findings: Iterable[Marked]) -> Mapping[str, str]:
+    """What is understood that is delicate, by id of the finding and of the exchanges that it rests on."""
+    texts: dict[str, str] = {}
+    for id_, sources, text in findings:
+        for one in (id_, *sources):
+            texts[one] = f"{texts.get(one, '')} {words.fold(text)}"
+    return texts
+
+
+def is_withheld(cue: Cue, hit: Hit, delicate: Mapping[str, str]) -> bool:
+    """Whether a hit is delicate and the talk does not touch it: it is neither of pain itself, nor asks after a state of the
+    user's, nor names the memory's time or a word of it or of what is understood of it. The words of an exchange may be of pain by
+    themselves. Where a life is in danger, all is withheld but care and what told of danger before."""
     if is_danger(cue):
         return hit.recipe != "care" and not saying(hit.text).is_danger
     if hit.span is not None and not hit.span.is_vague:
         return False
-    if not (hit.id in delicate or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")):
+    text = words.fold(hit.text)
+    understood = delicate.get(hit.id, "")
+    if not (understood or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")):
         return False
-    if mark(cue.text) == "delicate":
+    if mark(cue.text) == "delicate" or (asks(cue) and any(ASKED[name].search(cue.text) for name in STATES)):
         return False
-    text, keywords = words.fold(hit.text), cue.once("keywords", lambda: words.keywords(cue.query, top_k=20))
-    return not any(word in text for word in keywords if len(word) > 1)
+    keywords = cue.once("keywords", lambda: words.keywords(cue.query, top_k=20))
+    return not any(word in text or word in understood for word in keywords if len(word) > 1)
+
+
+def asks(cue: Cue) -> bool:
+    """Whether anything is asked in a message."""
+    return any(clause.mood == "question" for clause in message.read(cue.text).clauses)
 
 
 def _hit(fact: Fact, recipe: str) -> Hit:

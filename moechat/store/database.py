@@ -33,7 +33,7 @@ MAX_KEPT_ROWS = 2048
 FIRST_ROWS = 50  # ``each`` reads these, and the others only where they are asked for.
 PATIENCE_S = 30.0  # How long to wait for what another process holds.
 POLL_S = 0.01
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _SCHEMA = """
 CREATE TABLE owners (owner_id INTEGER PRIMARY KEY, identity TEXT, generation INTEGER DEFAULT 0, facts INTEGER DEFAULT 0,
     replaces INTEGER DEFAULT 0, vectors INTEGER DEFAULT 0, exchange_rows INTEGER DEFAULT 0, episode_rows INTEGER DEFAULT 0,

@@ -196,6 +196,7 @@ STATE = Entries(
         "cleaned": {"at": is_moment},
         "plans": {"rows": map_of(row_of(is_count, is_text, is_text))},
         "forgotten": _IDS,
+        "trust": {"model": is_text, "quotes": row_of(is_count, is_count)},
     }
 )
 

@@ -73,9 +73,10 @@ class Noted:
 
 def visible(facts: Sequence[Fact], hidden: AbstractSet[str]) -> list[Fact]:
     """Facts that some visible exchange states (or none is named) and that no visible fact supersedes. One that sums others
-    up is visible where all are that it rests on; where not, those others are by themselves."""
+    up is visible where all are that it rests on; where not, those others are by themselves. What is in doubt takes the place of
+    nothing."""
     seen = [f for f in facts if f.id not in hidden and (hidden.isdisjoint(f.draft.sources) or _borne_out(f, hidden))]
-    replaced = {id_ for fact in seen for id_ in fact.supersedes}
+    replaced = {id_ for fact in seen if fact.confirmed is not False for id_ in fact.supersedes}
     return [fact for fact in seen if fact.id not in replaced]
 
 
@@ -84,10 +85,17 @@ def _borne_out(fact: Fact, hidden: Collection[str]) -> bool:
     return not stated or (all(stated) if fact.consolidated else any(stated))
 
 
-def superseded(newer: Iterable[Episode], hidden: Collection[str]) -> frozenset[str]:
-    """Ids of the episodes that are replaced by one of ``newer`` that may be seen: not hidden, nor resting on what is."""
-    seen = (e for e in newer if e.id not in hidden and not any(source in hidden for source in e.event.sources))
-    return frozenset(id_ for episode in seen for id_ in episode.supersedes)
+def superseded(newer: Iterable[Episode], rulings: Iterable[Fact], hidden: Collection[str]) -> frozenset[str]:
+    """Ids of the episodes that are replaced by one of ``newer``, or ruled over by one of ``rulings``, that may be seen: not
+    hidden, nor resting on what is."""
+    links = [
+        *((e.id, e.event.sources, e.supersedes) for e in newer if e.confirmed is not False),
+        *((fact.id, fact.draft.sources, fact.supersedes) for fact in rulings),
+    ]
+    return frozenset(
+        id_ for own, sources, ids in links if own not in hidden and not any(source in hidden for source in sources)
+        for id_ in ids
+    )  # fmt: skip
 
 
 class FactBook:
@@ -300,8 +308,12 @@ class FindingRecords:
         """Ids of the episodes that are replaced by one that may be seen."""
         newer, mask = self.superseding(), frozenset(hidden)
         if self._superseded[0] is not newer or self._superseded[1] is not mask:
-            self._superseded = (newer, mask, superseded(newer, mask))
+            self._superseded = (newer, mask, superseded(newer, self.rulings(), mask))
         return self._superseded[2]
+
+    def rulings(self) -> list[Fact]:
+        """What says of other findings that they hold no longer, oldest first."""
+        return [fact for fact in self.facts() if fact.draft.kind == "ruling"]
 
     def links_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Id → what it replaced, of these facts and episodes."""
@@ -327,6 +339,8 @@ class FindingRecords:
         before, pulse = self._book, self._session.pulse
         is_current = before is not None and before[0] == (self._session.epoch, pulse.facts)
         pulse.facts = self._session.next_generation()
+        if gone or any(fact.draft.kind == "ruling" for fact in new):  # It may be about events.
+            pulse.replaces = pulse.facts
         if gone:
             self._session.do(DROP_FACTS, {"ids": list(gone)})
         self._session.put("facts", [{"id": fact.id, "data": json_text(FACT.data(fact))} for fact in new], ("id",))

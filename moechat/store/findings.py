@@ -66,10 +66,10 @@ class Findings(FindingRecords, ABC):
     ) -> None:
         """Take in a new understanding of these exchanges, beside what was found in them before.
 
-        What the rules read gives way to what they read now. Of the rest goes what a model's verdict calls wrong, and nothing
-        else; what the rules read and a model passes over is no longer confirmed. ``facts`` are new or changed, resolved
-        against the known; ``restated`` gives known facts further sources. ``understood`` False leaves the exchanges queued
-        (the rules were first, the model is to follow).
+        What the rules read gives way to what they read now; nothing else goes. What the rules read and a trusted model passes
+        over is no longer confirmed. ``facts`` are new or changed, resolved against the known; ``restated`` gives known facts
+        further sources, and a model that states them again confirms them. ``understood`` False leaves the exchanges queued (the
+        rules were first, the model is to follow).
         """
         owner = self._owner
         with owner.writing("merge"):
@@ -82,7 +82,7 @@ class Findings(FindingRecords, ABC):
             after = self._by_text(ids)
             carried = [(before[text], new) for text, new in after.items() if text in before]
             newer = {old: new for new, links in self.links_of(list(after.values())).items() for old in links}
-            carried += [(old, newer[old]) for old in understanding.refines.values() if old in newer]
+            carried += [(old, newer[old]) for ids in understanding.replaces.values() for old in ids if old in newer]
             for old, new in carried:
                 owner.state.write(owner.state.carried(old, new))
             self.refuse(understanding.refused)
@@ -117,7 +117,10 @@ class Findings(FindingRecords, ABC):
         for id_, sources in restated.items():
             old = changes.get(id_) or known_facts.get(id_)
             if old and (more := [source for source in sources if source not in old.draft.sources]):
-                changes[id_] = replace(old, draft=replace(old.draft, sources=(*old.draft.sources, *more)))
+                changes[id_] = replace(
+                    old, draft=replace(old.draft, sources=(*old.draft.sources, *more)),
+                    confirmed=True if understanding.by == "model" and old.confirmed is False else old.confirmed,
+                )  # fmt: skip
                 again[id_] = old.since
         self._write_facts(changes)
         last = max(self._told_at(ids).values(), default=self._owner.clock.now())
@@ -171,16 +174,14 @@ class Findings(FindingRecords, ABC):
         if first is None:
             return None
         same = next((e for e in earlier if e.event.text == event.text), None)
-        refined = understanding.refines.get(event, "")
-        links = understanding.closes.get(event, ())
-        if any(e.id == refined for e in earlier) and not (same and same.id == refined):
-            links = (*links, refined)
+        links = tuple(id_ for id_ in understanding.replaces.get(event, ()) if not (same and same.id == id_))
         if same and understanding.by == "model":
             sources = tuple(dict.fromkeys((*same.event.sources, *event.sources)))
             links = tuple(dict.fromkeys((*same.supersedes, *links)))
             return replace(same, event=replace(event, sources=sources), by="model", confirmed=True, supersedes=links)
         id_ = formats.derived_id(event.text, event.sources)
-        return Episode(id_, times[first], event, "event", understanding.by, supersedes=links)
+        confirmed = False if event in understanding.doubtful else None
+        return Episode(id_, times[first], event, "event", understanding.by, confirmed=confirmed, supersedes=links)
 
     def refuse(self, refused: Sequence[RefusedItem]) -> None:
         """Keep what was not believed, the newest ``MAX_REFUSED_KEPT``, each once."""
@@ -355,7 +356,9 @@ def _unlinked(findings: Iterable[Found], ids: Collection[str]) -> list[Found]:
 def _fact_without(fact: Fact, ids: Collection[str], anew: bool) -> Fact:
     sources = tuple(source for source in fact.draft.sources if source not in ids)
     id_ = formats.derived_id(fact.text, ()) if anew and not sources else fact.id
-    return replace(fact, id=id_, draft=replace(fact.draft, sources=sources))
+    return replace(
+        fact, id=id_, draft=replace(fact.draft, sources=sources, quote="")
+    )  # They may be the words of that one.
 
 
 def _episode_without(episode: Episode, ids: Collection[str], anew: bool) -> Episode:
@@ -363,7 +366,7 @@ def _episode_without(episode: Episode, ids: Collection[str], anew: bool) -> Epis
     sources = tuple(source for source in episode.event.sources if source not in ids)
     key = formats.OWN + formats.derived_id(episode.event.text, (episode.since.isoformat(),))
     id_ = formats.derived_id(episode.event.text, (key,)) if anew and not sources else episode.id
-    return replace(episode, id=id_, event=replace(episode.event, sources=sources or (key,)))
+    return replace(episode, id=id_, event=replace(episode.event, sources=sources or (key,), quote=""))
 
 
 def _with(noted: Noted, added: Sequence[Episode], dropped: Collection[str]) -> Noted:
@@ -382,11 +385,8 @@ def _judged(finding: Found, understanding: Understanding) -> Found | None:
     """An earlier finding once all exchanges that it rests on were understood anew; None where it goes."""
     if understanding.by == "rules":
         return None if finding.by == "rules" else finding
-    match understanding.verdicts.get(finding.id):
-        case "wrong":
-            return None
-        case "keep":
-            return replace(finding, confirmed=True)
-    passed_over = finding.by == "rules" and finding.confirmed is None
-    refined = finding.id in understanding.refines.values()
-    return replace(finding, confirmed=False) if passed_over and not refined else finding
+    if finding.id in understanding.kept:
+        return replace(finding, confirmed=True)
+    passed_over = understanding.trusted and finding.by == "rules" and finding.confirmed is None
+    replaced = any(finding.id in ids for ids in understanding.replaces.values())
+    return replace(finding, confirmed=False) if passed_over and not replaced else finding

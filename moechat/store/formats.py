@@ -347,7 +347,7 @@ EPISODE = Codec(Episode, Event, "event", (
     Column("insight", _TEXT), Column("topic", _TEXT), Column("related", _TEXTS, ()), Column("keywords", _TEXTS, ()),
     Column("evidence", _TEXTS, ()), Column("supersedes", _TEXTS, ()), Column("status", _one_of(EventStatus), "done"),
     Column("precision", _one_of(Precision), "unknown"), Column("depth", _COUNT, 0), Column("emotion", _TEXT),
-    Column("expires", _MOMENT, None), Column("mark", _MARK), Column("confirmed", _FLAG, None),
+    Column("expires", _MOMENT, None), Column("mark", _MARK), Column("quote", _TEXT), Column("confirmed", _FLAG, None),
     Column("", _PROFILE, ActivationProfile(), "profile"), Column("importance", _FRACTION, 0.5, shown=True),
     Column("sources", _TEXTS, (), shown=True), Column("by", _AUTHOR, shown=True), Column("", _KIND, "event", "kind"),
 ), "at kind by text spo importance keywords place topic sources happened insight scene related profile evidence depth expires "
@@ -357,7 +357,8 @@ FACT = Codec(Fact, FactDraft, "draft", (
     Column("kind", _one_of(FactKind), "attribute", shown=True), Column("entity", _TEXT, "user", shown=True),
     Column("keyword", _TEXT), Column("target", _TEXT), Column("source", _TEXTS, (), "sources"), Column("supersedes", _TEXTS, ()),
     Column("polarity", _POLARITY, 1), Column("single", _FLAG, False), Column("generic", _FLAG, False),
-    Column("consolidated", _FLAG, False), Column("mark", _MARK), Column("confirmed", _FLAG, None),
+    Column("consolidated", _FLAG, False), Column("mark", _MARK), Column("quote", _TEXT), Column("start", _TEXT),
+    Column("until", _TEXT), Column("confirmed", _FLAG, None),
     Column("by", _AUTHOR, shown=True),
 ), "at by supersedes consolidated confirmed text sources kind entity keyword target polarity single generic mark")  # fmt: skip
 

@@ -14,6 +14,7 @@ topic     from to      a topic path has another name
 cleaned   at           the memory was looked through for what may go
 plans     rows         plans that were due: id → [turns in the prompt, asked after ISO or "", answered ISO or ""]
 forgotten ids          facts and events that an understanding does not bring back (their words are nowhere)
+trust     model quotes  so many findings of this model bore a true quote, of so many
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class State:
         self.spent: set[str] = set()
         """The plans that no prompt asks after any more."""
         self.forgotten: set[str] = set()
+        self.trust: dict[str, tuple[int, int]] = {}
+        """Model → (findings of its that bore a true quote, of so many)."""
         self.uses: list[str] = []
         """Ids in the order in which they were used, for those who follow; a list anew where all is read or summed up anew."""
         self._listed = 0  # How many ids the entries of the file name.
@@ -158,6 +161,10 @@ class State:
     def _cleaned(self, entry: Entry) -> None:
         self.cleaned = datetime.fromisoformat(entry["at"])
 
+    def _trust(self, entry: Entry) -> None:
+        (true, count), (more, counted) = self.trust.get(entry["model"], (0, 0)), entry["quotes"]
+        self.trust[entry["model"]] = (true + more, count + counted)
+
     # ---- writing
 
     def write(self, entries: Sequence[Entry]) -> None:
@@ -223,6 +230,7 @@ class State:
             *({"op": "topic", "from": old, "to": new} for old, new in self.topics),
             *([{"op": "cleaned", "at": self.cleaned.isoformat()}] if self.cleaned else []),
             {"op": "forgotten", "ids": sorted(self.forgotten)},
+            *({"op": "trust", "model": model, "quotes": list(row)} for model, row in sorted(self.trust.items())),
         ]
 
 
@@ -262,4 +270,5 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "cleaned": State._cleaned,
     "plans": State._plans,
     "forgotten": lambda state, entry: state.forgotten.update(entry["ids"]),
+    "trust": State._trust,
 }

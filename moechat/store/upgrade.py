@@ -7,6 +7,7 @@ start goes on. What the numbers mean:
     0  the original MoeChat's: days, facts and history, without a log
     1  a log whose replies quote the memories that they rest on
     2  a log that names them by id; talks, imports and forgetting are entries of it
+    3  findings with quotes; rulings over them; boundaries. What an older one holds is read as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from moechat.errors import DataError, Locked, shown
 from moechat.store import disk, plain, records
 from moechat.store.journal import Journal
 
-NUMBER = 2
+NUMBER = 3
 MEMORY = (disk.LOG, disk.STATE, disk.REFLECTIONS, disk.CORE, disk.HISTORY, disk.DAYS)
 COPIED = (*MEMORY, disk.REFUSED, disk.REPLIES, disk.IMPORTS)
 LOCK = "upgrade.lock"
@@ -71,7 +72,7 @@ def upgrade(store: Journal) -> bool:
             if older == NUMBER:  # another process was quicker
                 return False
             _copy(store.folder, store.folder / disk.BACKUPS / f"format-{older}")
-            while older and not store.rewrite_log(_EVER):
+            while older == 1 and not store.rewrite_log(_EVER):
                 pass  # somebody else has rewritten it meanwhile
             sign(store.folder)
             return True

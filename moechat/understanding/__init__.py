@@ -1,1 +1,1 @@
-"""From talk to memory: the roll, extraction, evidence, consolidation, reflection."""
+"""From talk to memory: the roll, extraction, the gate, consolidation, reflection."""

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
 
 from moechat.ai.json_answer import json_object
-from moechat.model import EventStatus, Mark, Verdict
+from moechat.model import EventStatus, Mark, Verb
 from moechat.when import Precision
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -80,7 +80,7 @@ def _flag(value: Any) -> Any:
 
 _KINDS = {
     "relation": "relation", "relationship": "relation", "关系": "relation",
-    "picture": "picture", "记忆画面": "picture",
+    "picture": "picture", "记忆画面": "picture", "boundary": "boundary", "界限": "boundary",
 }  # fmt: skip
 
 
@@ -99,12 +99,27 @@ def _status(value: Any) -> Any:
     return _STATUSES.get(str(value).strip().lower(), "done")
 
 
-_VERDICTS = {"保留": "keep", "正确": "keep", "改进": "refine", "修改": "refine", "错误": "wrong", "不对": "wrong"}
+_VERBS = {
+    "refine": "replaced", "replace": "replaced", "wrong": "never_true", "false": "never_true", "end": "ended",
+    "finished": "done", "cancelled": "given_up", "postponed": "moved", "保留": "keep", "错误": "never_true", "结束": "ended",
+    "替换": "replaced", "改期": "moved", "完成": "done", "取消": "given_up",
+}  # fmt: skip
 
 
-def _verdict(value: Any) -> Any:
-    folded = str(value).strip().lower()
-    return _VERDICTS.get(folded, folded)
+def _verb(value: Any) -> Any:
+    folded = re.sub(r"[\s-]+", "_", str(value).strip().lower())
+    return _VERBS.get(folded, folded)
+
+
+_PARTIAL_DATE = re.compile(r"(\d{4})(?:[-/.年](\d{1,2}))?(?:[-/.月](\d{1,2}))?")
+
+
+def _partial_date(value: Any) -> Any:
+    """A date as exactly as it is known (2022, 2022-05, 2022-05-24); ``past`` for another word, "" for none."""
+    text = str(value or "").strip()
+    if date := _PARTIAL_DATE.match(text):
+        return "-".join(part.zfill(2) for part in date.groups() if part)
+    return "past" if text and text.lower() not in ("null", "none", "无") else ""
 
 
 def _precision(value: Any) -> Any:
@@ -122,6 +137,8 @@ Numbers = Annotated[list[int | str], BeforeValidator(_list), Field(json_schema_e
 Number = Annotated[int | str, BeforeValidator(lambda value: value or 0)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Delicacy = Annotated[Mark, BeforeValidator(_mark)]
+PartialDate = Annotated[str, BeforeValidator(_partial_date)]
+Replaced = Annotated[Number, Field(validation_alias=AliasChoices("replaces", "refines"))]
 
 
 class ExtractedExchange(BaseModel):
@@ -129,22 +146,27 @@ class ExtractedExchange(BaseModel):
     tag: Text = ""
 
 
-class ExtractedFact(BaseModel):
+class ExtractedFinding(BaseModel):
     text: Text
-    kind: Annotated[Literal["attribute", "relation", "picture"], BeforeValidator(_kind)] = "attribute"
+    quote: Text = ""
+    mark: Delicacy = ""
+    sources: Numbers = []
+    replaces: Replaced = 0
+
+
+class ExtractedFact(ExtractedFinding):
+    kind: Annotated[Literal["attribute", "relation", "picture", "boundary"], BeforeValidator(_kind)] = "attribute"
     entity: Text = "user"
     keyword: Text = ""
     target: Text = ""
     polarity: Annotated[Literal[1, -1], BeforeValidator(_polarity)] = 1
     single: Flag = False
     generic: Flag = False
-    mark: Delicacy = ""
-    sources: Numbers = []
-    refines: Number = 0
+    start: PartialDate = ""
+    until: PartialDate = ""
 
 
-class ExtractedEvent(BaseModel):
-    text: Text
+class ExtractedEvent(ExtractedFinding):
     subject: Text = ""
     predicate: Text = ""
     object: Text = ""
@@ -159,30 +181,31 @@ class ExtractedEvent(BaseModel):
         default=None, description="YYYY-MM-DD, YYYY-MM, YYYY, two of them with / between, or null"
     )
     precision: Annotated[Precision | None, BeforeValidator(_precision)] = None
-    mark: Delicacy = ""
-    sources: Numbers = []
-    refines: Number = 0
 
 
-class ExtractedVerdict(BaseModel):
-    finding: int | str
-    verdict: Annotated[Verdict, BeforeValidator(_verdict)]
-    words: Text = ""
+class ExtractedVerb(BaseModel):  # also in the words of earlier prompts: a verdict on a finding
+    number: int | str = Field(validation_alias=AliasChoices("number", "finding"))
+    verb: Annotated[Verb, BeforeValidator(_verb)] = Field(validation_alias=AliasChoices("verb", "verdict"))
+    until: PartialDate = ""
+    to: Text = ""
+    reason: Text = ""
+    quote: Text = Field(default="", validation_alias=AliasChoices("quote", "words"))
 
 
 class Answer(BaseModel):
-    verdicts: list[ExtractedVerdict] = []
+    verbs: list[ExtractedVerb] = Field(default=[], validation_alias=AliasChoices("verbs", "verdicts"))
     facts: list[ExtractedFact] = []
     events: list[ExtractedEvent] = []
     exchanges: list[ExtractedExchange] = []
     scene_changed: Flag = False
 
 
-FindingKind = Literal["fact", "event", "verdict"]
-Unreadable = tuple[FindingKind, str]
+ItemKind = Literal["fact", "event", "verdict"]
+Unreadable = tuple[ItemKind, str]
 """What an item was to be, and its JSON."""
-_ITEMS: Mapping[FindingKind, tuple[str, type[BaseModel]]] = {
-    "fact": ("facts", ExtractedFact), "event": ("events", ExtractedEvent), "verdict": ("verdicts", ExtractedVerdict),
+_ITEMS: Mapping[str, tuple[ItemKind, type[BaseModel]]] = {
+    "facts": ("fact", ExtractedFact), "events": ("event", ExtractedEvent), "verbs": ("verdict", ExtractedVerb),
+    "verdicts": ("verdict", ExtractedVerb),
 }  # fmt: skip
 
 
@@ -190,7 +213,7 @@ _ITEMS: Mapping[FindingKind, tuple[str, type[BaseModel]]] = {
 def schema() -> dict[str, Any]:
     """The JSON schema of an answer. Nothing is referenced, since some endpoints follow no reference; only what must be there
     is required, since an answer takes as long as what is written of it."""
-    whole = Answer.model_json_schema()
+    whole = Answer.model_json_schema(by_alias=False)
     definitions = whole.pop("$defs")
     whole["required"] = ["facts", "events"]
     return _plain(whole, definitions)  # type: ignore[no-any-return]
@@ -208,11 +231,13 @@ def read(text: str, *, leaving_out: list[Unreadable] | None = None) -> Answer:
     be read are put there, and cost themselves alone.
     """
     value = json_object(text)
-    if not value.keys() & Answer.model_fields.keys():
+    if not value.keys() & {*_ITEMS, *Answer.model_fields}:
         raise ValueError(f"it has none of the keys {', '.join(Answer.model_fields)}")
     if leaving_out is not None:
-        for kind, (key, item) in _ITEMS.items():
-            there = value.get(key) or []
+        for key, (kind, item) in _ITEMS.items():
+            if key not in value:
+                continue
+            there = value[key] or []
             items = there if isinstance(there, list) else [there]
             value[key] = [one for one in items if _is_readable(item, one)]
             bad = [one for one in items if not _is_readable(item, one)]

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from moechat import when
 from moechat.language import words
 from moechat.memory.contradiction import target
-from moechat.model import Episode, Event, EventStatus, Exchange, Fact, Understanding
+from moechat.model import Episode, Event, EventStatus, Exchange, Fact, FactDraft, Understanding
 from moechat.rules import message
 from moechat.rules.clause import IN_DOUBT, UNKNOWN, USER, Clause
 from moechat.when.names import has_han
@@ -47,34 +47,26 @@ _SAID = {"zh": "用户说“{words}”", "en": "The user said “{words}”"}
 def closing(understanding: Understanding, exchange: Exchange, plans: Sequence[Episode]) -> Understanding:
     """What the rules read in one exchange, with the plans that it closes: each by what they read of its day, or by an event of
     its own in the user's words. ``plans`` are those of other exchanges."""
-    events, closes = list(understanding.events), dict[Event, tuple[str, ...]]()
-    clauses = message.read(exchange.user).clauses if plans else ()
+    events, closes = list(understanding.events), dict[FactDraft | Event, tuple[str, ...]]()
+    clauses, made = message.read(exchange.user).clauses if plans else (), list[Event]()
     own = [one for one in plans if one.event.subject.casefold() in _USER]
     for plan in own:
         if (moving := _moving(plan.event, clauses, exchange, is_last=plan is own[-1])) is not None:
             matter = _content(exchange.user, exchange.at)
             events = [one for one in events if not _content(one.text, exchange.at) <= matter]
             closes[moving] = (plan.id,)
+            made.append(moving)
             continue
         clause, status = _closed(plan.event, clauses, exchange.at)
         by = next((one for one in events if one.status == "done" and _carries_out(one, plan.event)), None)
         if clause:
             events = [one for one in events if clause not in one.text]
-            quoted = next((one for one in closes if f"“{clause}”" in one.text), None)
+            quoted = next((one for one in made if f"“{clause}”" in one.text), None)
             by = quoted or _event(clause, plan.event, exchange, status)
         if by is not None:
+            made.append(by)
             closes[by] = (*closes.get(by, ()), plan.id)
-    return replace(understanding, events=tuple(dict.fromkeys([*events, *closes])), closes=closes)
-
-
-def carried_out(understanding: Understanding, plans: Sequence[Episode]) -> Understanding:
-    """A model's understanding, with the plans that its events carry out where it says nothing of them."""
-    closes, judged = dict(understanding.closes), set(understanding.verdicts).union(*understanding.closes.values())
-    for plan in (one for one in plans if one.event.status == "planned" and one.id not in judged):
-        same = (e for e in understanding.events if e.status == "done" and _subject(e) == _subject(plan.event))
-        if (by := next((event for event in same if _carries_out(event, plan.event)), None)) is not None:
-            closes[by] = (*closes.get(by, ()), plan.id)
-    return replace(understanding, closes=closes)
+    return replace(understanding, events=tuple(dict.fromkeys([*events, *made])), replaces=closes)
 
 
 def may_close(understanding: Understanding, exchange: Exchange) -> bool:
@@ -86,16 +78,11 @@ def may_close(understanding: Understanding, exchange: Exchange) -> bool:
 def instead(understanding: Understanding, earlier: Sequence[Fact | Episode]) -> Understanding:
     """A model's understanding, where what closes a plan stands in place of what the rules closed it by in the same exchanges."""
     by_rules = [one for one in earlier if isinstance(one, Episode) and one.by == "rules" and one.supersedes]
-    closes = {
-        event: tuple(dict.fromkeys([*ids, *(one.id for one in by_rules if not set(ids).isdisjoint(one.supersedes))]))
-        for event, ids in understanding.closes.items()
+    replaces = {
+        draft: tuple(dict.fromkeys([*ids, *(one.id for one in by_rules if not set(ids).isdisjoint(one.supersedes))]))
+        for draft, ids in understanding.replaces.items()
     }
-    return replace(understanding, closes=closes)
-
-
-def _subject(event: Event) -> str:
-    folded = event.subject.casefold()
-    return "" if folded in _USER else folded
+    return replace(understanding, replaces=replaces)
 
 
 def _closed(plan: Event, clauses: Sequence[Clause], at: datetime) -> tuple[str, EventStatus]:

@@ -17,7 +17,7 @@ from moechat.clock import local
 from moechat.language.words import count_tokens
 from moechat.store.entries import Reread
 from moechat.understanding import extraction
-from moechat.understanding.roll import NEAR_FACTS, TOPIC_TOKENS, Due, Roller
+from moechat.understanding.roll import STANDING_TOKENS, TOPIC_TOKENS, Due, Roller
 
 SAMPLE = 50  # The newest exchanges, which stand for the length of all.
 ANSWER_TOKENS = 60  # An estimate of what a model says of one exchange.
@@ -119,10 +119,7 @@ class Past:
         layers = self._layers
         newest = list(self._store.exchanges.of(ids[:SAMPLE]).values())
         talk = count_tokens(extraction.shown(newest, layers.prompts.language)) / len(newest)
-        facts = layers.core.current()[-(layers.config().Agent.core_dedupe_window + NEAR_FACTS) :]
-        beside = [
-            extraction.instructions(layers.prompts),
-            layers.topics.tree_text(TOPIC_TOKENS),
-            "\n".join(fact.text for fact in facts),
-        ]
-        return round(len(ids) * (talk + ANSWER_TOKENS)) + calls * sum(map(count_tokens, beside))
+        facts = sum(count_tokens(fact.text) for fact in layers.core.current()[-STANDING_TOKENS:])
+        beside = [extraction.instructions(layers.prompts), layers.topics.tree_text(TOPIC_TOKENS)]
+        each = sum(map(count_tokens, beside)) + min(facts, STANDING_TOKENS)
+        return round(len(ids) * (talk + ANSWER_TOKENS)) + calls * each

@@ -18,10 +18,12 @@ from moechat.ai.precedence import BackgroundModel, GaveWay
 from moechat.clock import local
 from moechat.containment import NamedText
 from moechat.errors import DataError, ModelError
+from moechat.language import words
+from moechat.language.words import count_tokens
 from moechat.memory.core import is_known
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Exchange, Fact, Understanding
-from moechat.recall import plans
+from moechat.recall import plans, profile
 from moechat.recall.layers import Layers
 from moechat.rules import boundaries, message
 from moechat.rules import reading as rules
@@ -31,7 +33,7 @@ from moechat.rules.message import MAX_BEFORE
 from moechat.settings.schema import RollSettings
 from moechat.store.formats import text_hash
 from moechat.understanding import extraction
-from moechat.understanding.closing import carried_out, closing, instead, may_close
+from moechat.understanding.closing import closing, instead, may_close
 from moechat.understanding.retry import BatchSize, Retry
 
 log = logging.getLogger(__name__)
@@ -43,7 +45,8 @@ PLAY_LASTS = timedelta(hours=2)  # Play that nobody ended is over by then.
 CUT = frozenset({"cut", "context_full"})
 TOO_MUCH = CUT | {"timeout", "broken_off", "nonsense"}  # Fewer exchanges at once may go better.
 NEWEST_EVENTS, MOST_PLANS = 200, 20  # The model is shown the plans among the newest events.
-NEAR_FACTS = 20  # The model is shown this many facts that are near to the messages.
+STANDING_TOKENS = 900  # The model is shown findings of this many tokens, each with a number.
+NEAR_FACTS, NEAR_EVENTS = 8, 4  # The facts and events nearest to an exchange that are among them.
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class _Reading:
     understanding: Understanding
     generation: int
     learned: tuple[list[Fact], dict[str, list[str]]]
+    model: str = ""
 
 
 def _record(exchange: Exchange) -> NamedText:
@@ -315,32 +319,55 @@ class Roller:
 
     def _by_model(self, model: BackgroundModel, exchanges: Sequence[Exchange], now: datetime) -> _Reading:
         earlier = self._earlier(exchanges)
-        plans = self._plans(exchanges, earlier, now)
         own = [replace(self._zoned(e), char=e.heard) for e in exchanges if not e.is_by_another(self._names()[0])]
         understanding = extraction.understand(
-            replace(model, takes_cut=len(exchanges) == 1), own,
-            known_facts=self._known_facts(own), earlier=[*earlier, *plans],
-            names=self._names(), now=now,
-            prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
-            timeout_s=self.layers.config().understanding.silence_s,
+            replace(model, takes_cut=len(exchanges) == 1), own, standing=self._standing(own, earlier, now),
+            names=self._names(), now=now, prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
+            timeout_s=self.layers.config().understanding.silence_s, record=self.store.state.trust.get(model.name, (0, 0)),
+            around=self._around,
         )  # fmt: skip
-        return self._reading(exchanges, carried_out(instead(understanding, earlier), plans))
+        return self._reading(exchanges, instead(understanding, earlier), model.name)
 
-    def _known_facts(self, exchanges: Sequence[Exchange]) -> list[Fact]:
-        """The facts that the model need not extract again: those that are near to the messages, and the newest.
-
-        What the rules read in these very messages is not among them; the model would leave it out.
-        """
-        window = self.layers.config().Agent.core_dedupe_window
-        near = self.layers.core.near("\n".join(exchange.user for exchange in exchanges), NEAR_FACTS)
-        newest = self.layers.core.current()[-window:] if window else []
-        batch = {exchange.id for exchange in exchanges}
-        return list({fact.id: fact for fact in [*near, *newest] if is_known(fact, batch)}.values())
+    def _standing(
+        self, exchanges: Sequence[Exchange], earlier: Sequence[Fact | Episode], now: datetime
+    ) -> list[Fact | Episode]:
+        """The findings that these exchanges may touch, the surest first, as many as ``STANDING_TOKENS`` have room for: what was
+        found in them before, open plans, boundaries, what is always known of the user, and what is near to their words."""
+        core, batch, window = (
+            self.layers.core,
+            {exchange.id for exchange in exchanges},
+            self.layers.config().Agent.core_dedupe_window,
+        )
+        current = [fact for fact in core.current() if fact.by != "author"]
+        facts = [fact for fact in current if fact.draft.kind == "boundary"] + profile.states(core)
+        events = self._plans(exchanges, earlier, now)
+        view = self.layers.episodes.view(now)
+        for exchange in exchanges:
+            cue = self.layers.cue(exchange.user, exchange.at, "")
+            near = core.search(cue, top_k=NEAR_FACTS, threshold=self.layers.recipes.threshold("profile"))
+            facts += core.holding([hit.id for hit in near]).values()
+            named = view.by_keyword(words.keywords(exchange.user, 8))
+            nearest = view.episodes(sorted(named, key=lambda place: (len(named[place]), place))[-NEAR_EVENTS:])
+            beside = self.store.findings.citing(sorted({source for e in nearest for source in e.event.sources}))
+            events += [e for e in view.having(e.id for e in beside) if e.kind == "event" and e.by in ("rules", "model")]
+        facts += current[-window:][::-1] if window else []
+        others = [fact for fact in facts if fact.by != "author" and is_known(fact, batch)]
+        standing: dict[str, Fact | Episode] = {}
+        left = STANDING_TOKENS
+        for finding in (*earlier, *events, *others):
+            tokens = count_tokens(extraction.line(finding)) + 3  # and its number
+            if finding.id not in standing and tokens <= left:
+                standing[finding.id] = finding
+                left -= tokens
+        return list(standing.values())
 
     def _earlier(self, exchanges: Sequence[Exchange]) -> list[Fact | Episode]:
-        """What the rules or a model found before in exactly these exchanges, and still holds."""
+        """What the rules or a model found before in exactly these exchanges, and still holds; and the facts that the rules put
+        those in the place of."""
         ids, hidden = {exchange.id for exchange in exchanges}, self.store.hidden()
         facts = [fact for fact in self.layers.core.current() if fact.by != "author" and not is_known(fact, ids)]
+        replaced = [id_ for fact in facts if fact.by == "rules" for id_ in fact.supersedes]
+        facts += self.layers.core.get(replaced).values()
         unseen = hidden | self.store.findings.superseded(hidden)
         events = [
             e for e in self.store.findings.citing(sorted(ids))
@@ -362,10 +389,11 @@ class Roller:
         }
         return [*self.layers.episodes.get(closed_here).values(), *plans[-MOST_PLANS:]]
 
-    def _reading(self, exchanges: Sequence[Exchange], understanding: Understanding) -> _Reading:
+    def _reading(self, exchanges: Sequence[Exchange], understanding: Understanding, model: str = "") -> _Reading:
         """With what it says of the known facts, worked out before the lock is taken."""
         generation, times = self.store.findings.facts_generation(), {e.id: e.at for e in exchanges}
-        return _Reading(exchanges, understanding, generation, self.layers.core.learn(understanding, times, set(times)))
+        learned = self.layers.core.learn(understanding, times, set(times))
+        return _Reading(exchanges, understanding, generation, learned, model)
 
     def _put(self, reading: _Reading, *, understood: bool) -> bool:
         """Store what was understood. Where an exchange changed meanwhile (corrected, taken back, another reply chosen), a
@@ -388,6 +416,8 @@ class Roller:
                 if kept != understanding or self.store.findings.facts_generation() != reading.generation:
                     learned = self.layers.core.learn(kept, times, same)
                 self.store.findings.merge(list(same), kept, *learned, understood=understood)
+            if any(understanding.quotes):
+                self.store.state.write([{"op": "trust", "model": reading.model, "quotes": list(understanding.quotes)}])
             return True
 
 
@@ -400,7 +430,7 @@ def _together(readings: Sequence[Understanding]) -> Understanding:
         tuple(event for reading in readings for event in reading.events),
         any(reading.scene_changed for reading in readings),
         "rules",
-        closes={event: plans for reading in readings for event, plans in reading.closes.items()},
+        replaces={draft: ids for reading in readings for draft, ids in reading.replaces.items()},
     )
 
 

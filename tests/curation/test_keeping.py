@@ -21,7 +21,7 @@ from moechat.index.vectors import tables_under
 from moechat.model import Episode, Event, Fact, FactDraft, Message
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.formats import derived_id
-from tests.houses import Home, answer, edit, fact, imported, moment, recalled, say, shown
+from tests.houses import Home, answer, edit, fact, imported, moment, quoted, recalled, say, shown
 
 NOW = moment("2025-05-20T15:00:00")
 
@@ -42,7 +42,7 @@ def reply(messages: object) -> str:
 
 @pytest.fixture
 def house(home: Home) -> Iterator[House]:
-    with home.open(ScriptedModel(reply, understood)) as house:
+    with home.open(ScriptedModel(reply, quoted(understood))) as house:
         yield house
 
 

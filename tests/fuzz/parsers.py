@@ -251,7 +251,7 @@ def _persona(name: str) -> Read:
 def _answer(data: bytes, folder: Path) -> None:
     text = data.decode(errors="surrogateescape")
     extraction.understand(
-        ScriptedModel("", lambda _: text), _EXCHANGES, known_facts=(), names=("阿明", "小满"), now=NOW, prompts=_PROMPTS
+        ScriptedModel("", lambda _: text), _EXCHANGES, names=("阿明", "小满"), now=NOW, prompts=_PROMPTS
     )
 
 
@@ -370,7 +370,7 @@ _ANSWER = {
     "exchanges": [{"id": 1, "tag": "用户养了一只猫", "keywords": ["猫"]}],
     "facts": [{"text": "用户养了一只猫", "kind": "attribute", "entity": "user", "sources": [1], "polarity": 1, "single": False}],
     "events": [{"text": "用户养了猫", "importance": 5, "happened": "2025-05-20/2025-05", "sources": [1], "activation": 0.5}],
-    "verdicts": [{"finding": 1, "verdict": "wrong", "words": "不是"}], "scene_changed": False,
+    "verbs": [{"number": 1, "verb": "never_true", "quote": "不是"}], "scene_changed": False,
 }  # fmt: skip
 _CHUNK = {"choices": [{"delta": {"content": "嗯", "reasoning": ""}, "finish_reason": "stop"}], "error": None}
 _REPLY = {"choices": [{"message": {"content": [{"type": "text", "text": "嗯"}]}}]}

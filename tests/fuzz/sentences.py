@@ -1,6 +1,6 @@
 """Sentences through every reader: ``python -m tests.fuzz.sentences --count 100000 --seed 1``.
 
-Whatever reads what people say (times, questions, rules, words, evidence, the offline replies) gets sentences of the shared
+Whatever reads what people say (times, questions, rules, words, quotes, the offline replies) gets sentences of the shared
 data, of the tests' own tables, and mutations of them. No reader may raise, and none may take longer than ``LONGEST_S``
 of CPU over one. What fails is shown with the smallest text that still fails, and the exit status is 1. The slowest call of each
 reader is told at the end: a text that doubles and takes four times as long is a fault, too.
@@ -33,9 +33,9 @@ from moechat.index import traits
 from moechat.language import association, words
 from moechat.memory import contradiction
 from moechat.memory.diary import asked_spans
-from moechat.model import Exchange, FactDraft, Hit
-from moechat.rules import importance, reading, topics
-from moechat.understanding import answer, evidence
+from moechat.model import Exchange, Hit
+from moechat.rules import importance, message, reading, topics
+from moechat.understanding import answer, gate
 from moechat.when import asks, en_times, resolve, shown, zh_times
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -119,15 +119,11 @@ def _association(one: Sentence) -> None:
     association.expand(base, [association.shipped()])
 
 
-def _evidence(one: Sentence) -> None:
-    exchange = Exchange("1", one.now, one.text, "")
-    user = evidence.read([exchange])
-    for polarity in (1, -1):
-        draft = FactDraft(one.other, ("1",), target=one.other[:6], polarity=polarity)
-        evidence.supports(user, draft)
-        evidence.corrected(user, draft)
-    evidence.mentions([exchange], one.other)
-    evidence.contradicts([exchange], one.text[:10], one.other)
+def _gate(one: Sentence) -> None:
+    exchange = Exchange("1", one.now, one.text, one.other)
+    for quote in (one.other, one.text[:10], one.text):
+        gate.found(quote, [exchange], {"1": message.read(one.text)})
+    gate.dates_stand((one.now, one.now), [exchange], ())
 
 
 def _answer(one: Sentence) -> None:
@@ -157,7 +153,7 @@ def _offline(one: Sentence) -> None:
 
 READERS: dict[str, Callable[[Sentence], None]] = {
     reader.__name__[1:]: reader
-    for reader in (_times, _cue, _rules, _ratings, _words, _traits, _association, _evidence, _answer, _offline)
+    for reader in (_times, _cue, _rules, _ratings, _words, _traits, _association, _gate, _answer, _offline)
 }
 
 # ---- the sentences
@@ -169,7 +165,6 @@ def own_sentences() -> list[str]:
     for path in [
         *sorted(TESTS.glob("*_table*.py")),
         *sorted(TESTS.glob("*_blind.py")),
-        *TESTS.rglob("evidence_table.py"),
     ]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and 2 < len(node.value) <= SAID:

@@ -158,7 +158,7 @@ def test_a_model_refines_what_the_rules_found(owner: Owner) -> None:
     exchange = owner.say("昨天吃了火锅")
     (old,) = owner.understand(Event("用户吃了火锅", (exchange,)), by="rules")
     better = Event("用户和室友吃了火锅", (exchange,), keywords=("室友",))
-    owner.understand(better, refines={better: old})
+    owner.understand(better, replaces={better: old})
     assert owner.texts() == ["用户和室友吃了火锅"]
     assert owner.view().by_keyword(["室友"]) == {0: ["室友"]}
 
@@ -236,7 +236,7 @@ def test_strength_carried_to_another_record_brings_its_last_use(owner: Owner) ->
     with owner.store.writing():
         owner.store.state.touch([old], NOW)
     better = Event("和室友吃了火锅", (exchange,))
-    owner.understand(better, refines={better: old})
+    owner.understand(better, replaces={better: old})
     assert owner.view().accessed.tolist() == [NOW.timestamp()]
 
 
@@ -306,7 +306,7 @@ def test_what_was_replaced_since_the_view_was_made_is_left_out_of_it(owner: Owne
     owner.understand(Event("甲", (exchange,)), by="rules")
     owner.tell("二")
     view = owner.view()
-    owner.understand(Event("乙", (exchange,)))
+    owner.understand(Event("乙", (exchange,)), by="rules")
     assert [(place, episode.event.text) for place, episode in view.each([1, 0])] == [(1, "二")]
 
 

@@ -13,7 +13,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.index.dense import Dense
 from moechat.memory.episodes import Episodes, overview
 from moechat.model import Episode, Event
-from tests.houses import Home, again, answer, polite, say
+from tests.houses import Home, again, answer, polite, quoted, say
 from tests.owners import NOW, Owner
 
 STORIES = ["养了一只鹦鹉", "买了滑板", "修好了台灯", "去了码头", "写完论文", "看了月食", "认识了邻居"]
@@ -119,7 +119,7 @@ def talked(home: Home, agent: Agent, *texts: str) -> None:
 
 
 def test_the_prompt_tells_what_left_the_context_in_order_of_time(home: Home) -> None:
-    model = ScriptedModel(polite, understood)
+    model = ScriptedModel(polite, quoted(understood))
     with home.open(model) as house:
         talked(home, house.agent(), *STORIES[:5])
         assert overview_of(model) == STORIES[:2]
@@ -128,7 +128,7 @@ def test_the_prompt_tells_what_left_the_context_in_order_of_time(home: Home) -> 
 
 
 def test_the_overview_stays_as_it_is_where_its_events_are_recalled_word_for_word(home: Home) -> None:
-    model = ScriptedModel(polite, understood)
+    model = ScriptedModel(polite, quoted(understood))
     with home.open(model) as house:
         talked(home, house.agent(), *STORIES[:5], "还记得鹦鹉吗")
     prompt = model.requests[-1].messages[-2].content
@@ -138,7 +138,7 @@ def test_the_overview_stays_as_it_is_where_its_events_are_recalled_word_for_word
 
 def test_an_answer_that_is_given_again_does_not_find_its_own_question_in_the_overview(home: Home) -> None:
     home.configure(understanding={"batch_size": 1}, Agent={"mem_thresholds": 0.9})
-    model = ScriptedModel(polite, understood)
+    model = ScriptedModel(polite, quoted(understood))
     with home.open(model) as house:
         agent = house.agent()
         talked(home, agent, *STORIES[:2])

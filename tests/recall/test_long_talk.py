@@ -20,7 +20,7 @@ from moechat.errors import ModelError
 from moechat.language import words
 from moechat.memory import context
 from moechat.model import Message
-from tests.houses import ZONE, Home, answer, polite, say, understanding
+from tests.houses import ZONE, Home, answer, polite, quoted, say, understanding
 
 
 def told_apart(days: int) -> Iterator[Said]:
@@ -96,7 +96,7 @@ def test_context_overview_and_details_never_overlap(
     stream = {"enabled": True, "weight": 1.0, "limit": 6}
     recall = {"token_budget": 900, "recipes": {"stream": stream, "association": stream | {"all_events": True}}}
     home = Home.build(tmp_path, recall=recall, Agent=agent_settings)
-    model, found, said = ScriptedModel(year_talk.reply, entangled), Prompts(), list[Said]()
+    model, found, said = ScriptedModel(year_talk.reply, quoted(entangled)), Prompts(), list[Said]()
     with home.open(model) as house:
         agent = house.agent()
         for one in told_apart(days):

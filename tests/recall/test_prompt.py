@@ -12,7 +12,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.ai.wire import chat_body
 from moechat.language.words import count_tokens
 from moechat.model import Message
-from tests.houses import Home, polite, say, silent
+from tests.houses import Home, polite, quoted, say, silent
 
 
 class Talk:
@@ -194,7 +194,7 @@ def test_a_plan_that_rules_and_a_model_read_stands_once(home: Home) -> None:
         event = {"text": "用户去面试新工作", "happened": "2025-05-23", "status": "planned", "sources": [1]}
         return json.dumps({"facts": [], "events": [event]}, ensure_ascii=False)
 
-    talk = Talk(home, ScriptedModel(polite, reads))
+    talk = Talk(home, ScriptedModel(polite, quoted(reads)))
     talk.day("我2025年5月23日要面试")
     talk.day("早上好")
     assert talk.stable.count("面试") == 1 and "新工作" in talk.stable
@@ -214,7 +214,7 @@ def test_what_a_model_closed_is_not_asked_after_in_the_words_of_the_rules(home: 
         event = what | {"object": "见工", "happened": "2025-05-23", "sources": [1]}
         return json.dumps({"facts": [], "events": [event]}, ensure_ascii=False)
 
-    talk = Talk(home, ScriptedModel(polite, reads))
+    talk = Talk(home, ScriptedModel(polite, quoted(reads)))
     talk.day("我2025年5月23日要面试，就是见工", days=3)
     talk.day("见工很顺利")
     talk.day("早上好")
@@ -228,7 +228,7 @@ def test_nobody_is_asked_how_the_characters_own_promise_went(home: Home) -> None
         events = [promise] if "书签" in messages[-1].content.rpartition("【对话】")[2] else []
         return json.dumps({"facts": [], "events": events}, ensure_ascii=False)
 
-    talk = Talk(home, ScriptedModel(lambda _: "好，23号把书签寄给你。", reads))
+    talk = Talk(home, ScriptedModel(lambda _: "好，23号把书签寄给你。", quoted(reads)))
     talk.day("书签2025年5月23日寄给我好吗", days=1)
     talk.day("早上好", days=4)
     assert "书签" in talk.stable, "a promise for a day to come is always known"

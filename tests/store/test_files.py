@@ -44,6 +44,7 @@ def understood(
     facts: dict[str, tuple[str, ...]] | None = None,
     events: dict[str, tuple[str, ...]] | None = None,
     by: str = "model",
+    trusted: bool = False,
 ) -> None:
     """Understand exchanges as a model would: fact or event → its sources."""
     drafts = [FactDraft(text, sources) for text, sources in (facts or {}).items()]
@@ -51,7 +52,8 @@ def understood(
     new = [Fact(formats.derived_id(d.text, d.sources), at[d.sources[0]], d, (), by) for d in drafts]  # type: ignore[arg-type]
     happened = tuple(Event(text, sources) for text, sources in (events or {}).items())
     tags = {id_: f"标签 {store.exchanges.get(id_).user}" for id_ in ids}
-    store.findings.merge(list(ids), Understanding(tags, {}, tuple(drafts), happened, by=by), new, {})  # type: ignore[arg-type]
+    understanding = Understanding(tags, {}, tuple(drafts), happened, by=by, trusted=trusted)  # type: ignore[arg-type]
+    store.findings.merge(list(ids), understanding, new, {})
 
 
 def facts(store: FileStore) -> list[str]:
@@ -310,7 +312,7 @@ def test_a_fact_that_two_exchanges_state_outlives_understanding_one_of_them_anew
 def test_a_model_that_passes_over_what_the_rules_read_leaves_it_unconfirmed(home: Home, store: FileStore) -> None:
     a = told(store, home.clock, "我住在杭州", settle=True)
     understood(store, a, facts={"规则的事实": (a,)}, events={"规则的事": (a,)}, by="rules")
-    understood(store, a, facts={"模型的事实": (a,)}, events={"模型的事": (a,)})
+    understood(store, a, facts={"模型的事实": (a,)}, events={"模型的事": (a,)}, trusted=True)
     assert {f.text: f.confirmed for f in store.findings.facts()} == {"规则的事实": False, "模型的事实": None}
     assert {e.event.text: e.confirmed for e in store.findings.citing([a])} == {"规则的事": False, "模型的事": None}
 

@@ -70,12 +70,18 @@ def test_the_rules_do_not_undo_what_a_model_found(any_store: Store, a: str) -> N
 
 
 @pytest.mark.parametrize("by", ["rules", "model"])
-def test_a_verdict_keeps_an_earlier_finding_or_takes_it_away(any_store: Store, a: str, by: str) -> None:
-    understood(any_store, a, facts={"住在杭州": (a,), "住在苏州": (a,)}, events={"放风筝": (a,), "放花灯": (a,)}, by=by)
-    kept = [fact_id(any_store, "住在杭州"), event_id(any_store, "放风筝", a)]
-    wrong = [fact_id(any_store, "住在苏州"), event_id(any_store, "放花灯", a)]
-    understood(any_store, a, verdicts=dict.fromkeys(kept, "keep") | dict.fromkeys(wrong, "wrong"))
+def test_what_a_model_keeps_is_confirmed(any_store: Store, a: str, by: str) -> None:
+    understood(any_store, a, facts={"住在杭州": (a,)}, events={"放风筝": (a,)}, by=by)
+    understood(any_store, a, kept=frozenset([fact_id(any_store, "住在杭州"), event_id(any_store, "放风筝", a)]))
     assert (facts(any_store), events(any_store, a)) == ({"住在杭州": True}, {"放风筝": True})
+
+
+def test_what_a_trusted_model_passes_over_is_in_doubt_and_what_another_does_is_not(any_store: Store, a: str) -> None:
+    understood(any_store, a, facts={"住在杭州": (a,)}, events={"放风筝": (a,)}, by="rules")
+    understood(any_store, a)
+    assert (facts(any_store), events(any_store, a)) == ({"住在杭州": None}, {"放风筝": None})
+    understood(any_store, a, trusted=True)
+    assert (facts(any_store), events(any_store, a)) == ({"住在杭州": False}, {"放风筝": False})
 
 
 def test_a_model_passes_over_what_another_model_found_without_harm(any_store: Store, a: str) -> None:
@@ -103,7 +109,7 @@ def test_an_event_that_says_it_better_takes_the_place_the_strength_and_the_pin_o
     any_store.state.touch([old], home.clock.now())
     any_store.state.write([{"op": "pin", "ids": [old]}])
     better = Event("用户昨天放了风筝", (a,))
-    any_store.findings.merge([a], Understanding({a: ""}, {}, (), (better,), refines={better: old}), [], {})
+    any_store.findings.merge([a], Understanding({a: ""}, {}, (), (better,), replaces={better: (old,)}), [], {})
     new = event_id(any_store, better.text, a)
     assert any_store.findings.links()[new] == (old,)
     assert (any_store.state.strength(new), any_store.state.strength(old)) == (16, 1)

@@ -21,6 +21,7 @@ from tests.houses import CHARACTER, Home, moment, say
 
 FORMATS = Path(__file__).parents[1] / "formats"
 ONES = ["format-1-zh", "format-1-en"]
+OLDER = [*ONES, "format-2-zh"]
 NOW = "2025-05-25T10:00:00"
 
 
@@ -57,8 +58,8 @@ def shown(agent: Agent) -> list[tuple[object, ...]]:
     ]
 
 
-@pytest.mark.parametrize("name", ONES)
-def test_a_folder_of_format_1_is_what_it_was(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", OLDER)
+def test_an_earlier_folder_is_what_it_was(tmp_path: Path, name: str) -> None:
     home, before = placed(tmp_path, name), expected(name)
     with home.open(looks=True) as house:
         for question, word in before["recall"].items():
@@ -77,7 +78,7 @@ def test_a_folder_of_format_1_is_what_it_was(tmp_path: Path, name: str) -> None:
         assert agent.problems() == []
 
 
-@pytest.mark.parametrize("name", [*ONES, "original"])
+@pytest.mark.parametrize("name", [*OLDER, "original"])
 def test_it_is_copied_byte_for_byte_before_it_is_brought_up_to_date(tmp_path: Path, name: str) -> None:
     home = placed(tmp_path, name)
     before = memory_of(home.folder)
@@ -85,9 +86,9 @@ def test_it_is_copied_byte_for_byte_before_it_is_brought_up_to_date(tmp_path: Pa
         agent = house.agent()
         say(agent, "你好")
         agent.finish()
-    number = 0 if name == "original" else 1
+    number = 0 if name == "original" else name.split("-")[1]
     assert files(home.folder / "backups" / f"format-{number}") == before
-    assert (home.folder / "format").read_bytes() == b"2\n"
+    assert (home.folder / "format").read_bytes() == b"3\n"
     with home.open() as house:
         house.agent()
     assert [path.name for path in (home.folder / "backups").iterdir()] == [f"format-{number}"], "once"
@@ -128,7 +129,7 @@ def test_replies_on_their_way_and_what_was_refused_are_copied_too(tmp_path: Path
     assert {"replies/x.jsonl", "refused.jsonl"} <= copied.keys()
 
 
-@pytest.mark.parametrize("name", [*ONES, "original"])
+@pytest.mark.parametrize("name", [*OLDER, "original"])
 def test_whoever_only_looks_changes_nothing(tmp_path: Path, name: str) -> None:
     home = placed(tmp_path, name)
     before = files(home.folder)
@@ -165,12 +166,12 @@ def test_a_new_memory_says_its_format_with_its_first_word(home: Home) -> None:
     assert not (home.folder / "format").exists()
     with home.open() as house:
         say(house.agent(), "你好")
-    assert (home.folder / "format").read_bytes() == b"2\n"
+    assert (home.folder / "format").read_bytes() == b"3\n"
     assert not (home.folder / "backups").exists()
 
 
 def test_a_newer_folder_is_refused_in_words_and_left_alone(home: Home) -> None:
-    (home.folder / "format").write_text("3\n", encoding="utf-8")
+    (home.folder / "format").write_text("4\n", encoding="utf-8")
     before = files(home.folder)
     for looks in (False, True):
         with (

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from moechat.understanding import answer
 
 KEYS = st.sampled_from(
-    "exchanges facts events verdicts scene_changed id tag keywords text kind entity keyword target polarity single generic "
-    "sources refines importance emotion mark happened precision status finding verdict words related".split()
+    "exchanges facts events verbs verdicts scene_changed id tag keywords text kind entity keyword target polarity single generic "
+    "sources refines importance emotion mark happened precision status finding verdict words "
+    "number verb until start to quote replaces related".split()
 )
 NUMBERS = st.one_of(
     st.integers(),
@@ -30,7 +31,9 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 ITEM = st.dictionaries(KEYS, VALUES, max_size=8)
 ANSWERS = st.fixed_dictionaries(
     {"exchanges": st.lists(ITEM, max_size=3) | VALUES},
-    optional={key: st.lists(ITEM, max_size=3) | VALUES for key in ("facts", "events", "verdicts", "scene_changed")},
+    optional={
+        key: st.lists(ITEM, max_size=3) | VALUES for key in ("facts", "events", "verbs", "verdicts", "scene_changed")
+    },
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
@@ -14,8 +13,8 @@ import pytest
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import moment_of
 from moechat.model import Episode, Event, Exchange, Message, Understanding
-from moechat.understanding.closing import carried_out, closing
-from tests.houses import Home, polite, say, silent
+from moechat.understanding.closing import closing
+from tests.houses import Home, polite, quoted, say, silent
 
 AT = moment_of("2026-05-03T20:00+08:00", ZoneInfo("Asia/Shanghai"))
 SATURDAY = (AT.replace(day=9, hour=0), AT.replace(day=9, hour=23))
@@ -35,8 +34,10 @@ def closed(text: str, *read: Event, at: timedelta = timedelta()) -> dict[str, st
     """How each plan is closed, by its name."""
     plans = [Episode(name, AT - timedelta(days=20), event) for name, event in PLANS.items()]
     understanding = closing(Understanding(events=read, by="rules"), Exchange("x", AT + at, text, ""), plans)
-    assert all(event in understanding.events for event in understanding.closes)
-    return {plan: event.status for event, ids in understanding.closes.items() for plan in ids}
+    assert all(event in understanding.events for event in understanding.replaces)
+    return {
+        plan: event.status for event, ids in understanding.replaces.items() if isinstance(event, Event) for plan in ids
+    }
 
 
 @pytest.mark.parametrize(
@@ -79,17 +80,6 @@ def test_a_plan_is_closed_by_words_of_its_matter(text: str, plans: dict[str, str
     assert closed(text) == plans
 
 
-def test_what_a_model_tells_as_done_carries_out_the_plan_of_the_same_one_for_that_day() -> None:
-    plans = [Episode(name, AT, event) for name, event in PLANS.items()]
-    seen = Event("用户和林晓去看展，人很多", ("x",), "user", "去", "看展", happened=SATURDAY, status="done")
-    theirs = Event("林晓看展时哭了", ("x",), "林晓", "哭", "看展", happened=SATURDAY, status="done")
-    later = replace(seen, happened=(AT.replace(month=6), AT.replace(month=6)))
-    for event, ids in ((seen, ("展",)), (theirs, ()), (later, ()), (replace(seen, status="open"), ())):
-        assert carried_out(Understanding(events=(event,)), plans).closes.get(event, ()) == ids
-    judged = Understanding(events=(seen,), verdicts={"展": "keep"})
-    assert carried_out(judged, plans).closes == {}
-
-
 def test_what_is_done_on_its_day_carries_a_plan_out_and_before_it_does_not() -> None:
     event = Event("用户和林晓看展去了", ("x",), "用户", "看", "展", happened=SATURDAY)
     assert closed("昨天和林晓看展去了", event, at=timedelta(days=7)) == {"展": "done"}
@@ -127,9 +117,9 @@ def test_a_trip_that_was_given_up_is_recalled_in_the_words_of_a_model_alone(home
         plans = [int(number) for number, text in numbered if "打算" in text]
         given_up = {"text": "用户把五一的云南之行取消了", "object": "云南", "status": "cancelled", "sources": [1]}
         events = [given_up | {"refines": plans[0]}] if plans and "云南我不去了" in messages[-1].content else []
-        keep = [{"finding": int(number), "verdict": "keep"} for number, _ in numbered]
-        return json.dumps({"facts": [], "events": events, "verdicts": keep}, ensure_ascii=False)
+        keep = [{"number": int(number), "verb": "keep"} for number, _ in numbered if not events]
+        return json.dumps({"facts": [], "events": events, "verbs": keep}, ensure_ascii=False)
 
-    prompt = months(home, ScriptedModel(polite, reads))
+    prompt = months(home, ScriptedModel(polite, quoted(reads)))
     assert "云南之行取消了（取消了）" in prompt
     assert "说“云南我不去了”" not in prompt and "打算）" not in prompt

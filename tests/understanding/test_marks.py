@@ -11,7 +11,7 @@ import pytest
 
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Message
-from tests.houses import Home, fact, say
+from tests.houses import Home, fact, quoted, say
 
 PROMISE = "好，下个月我烤一个苹果派给你"
 
@@ -30,9 +30,10 @@ def reading(by_words: Mapping[str, dict[str, Any]]) -> ScriptedModel:
             if words in shown:
                 findings["facts" if "kind" in finding else "events"].append(finding)
         numbers = re.findall(r"^\((\d+)\) ", shown, re.MULTILINE)
-        return json.dumps(findings | {"verdicts": [{"finding": int(n), "verdict": "keep"} for n in numbers]})
+        verbs = [{"number": int(n), "verb": "keep"} for n in numbers]
+        return json.dumps(findings | {"verbs": verbs}, ensure_ascii=False)
 
-    return ScriptedModel(replies, reads)
+    return ScriptedModel(replies, quoted(reads))
 
 
 def day(home: Home, model: ScriptedModel, *texts: str) -> str:
@@ -105,7 +106,7 @@ def test_a_day_that_is_named_hides_nothing_as_delicate(home: Home, texts: Sequen
         said = re.findall(r"^\[(\d+)\][^\n]*\n\S+> (.*)$", messages[-1].content, re.MULTILINE)
         return json.dumps({"events": [{"text": text, "mark": "delicate", "sources": [int(n)]} for n, text in said]})
 
-    model = ScriptedModel(replies, marks_all)
+    model = ScriptedModel(replies, quoted(marks_all))
     day(home, model, *texts)
     with home.open(model) as house:
         agent = house.agent()

@@ -13,14 +13,12 @@ from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.curation import forgetting
 from moechat.model import Message, RefusedItem
-from tests.houses import Home, House, answer, edit, fact, polite, say, silent
+from tests.houses import Home, House, answer, edit, fact, polite, quoted, say, silent
 
 
 def verdicts(*rows: tuple[int, str, str], facts: Sequence[Mapping[str, Any]] = (), count: int = 1) -> str:
     whole = json.loads(answer(count, facts=list(facts)))
-    return json.dumps(
-        whole | {"verdicts": [{"finding": n, "verdict": v, "words": w} for n, v, w in rows]}, ensure_ascii=False
-    )
+    return json.dumps(whole | {"verbs": [{"number": n, "verb": v, "quote": w} for n, v, w in rows]}, ensure_ascii=False)
 
 
 def tea(target: str = "茶", text: str = "用户喜欢茶", **more: Any) -> dict[str, Any]:
@@ -43,7 +41,7 @@ def after(house: House, *answers: str, words: str = "我喜欢喝茶") -> tuple[
     exchange = say(agent, words).exchange.id
     agent.jobs.settle()
     for text in answers:
-        house.model = ScriptedModel(polite, [text])
+        house.model = ScriptedModel(polite, quoted([text]))
         agent.store.requeue([exchange])
         agent.jobs.roll(closing=True)
         assert agent.store.tree.pending() == []
@@ -58,7 +56,7 @@ def test_a_model_keeps_what_the_rules_read(house: House) -> None:
     assert after(house, verdicts((1, "keep", "")))[0] == {"用户喜欢喝茶": ("rules", True)}
 
 
-def test_what_a_model_passes_over_stays_unconfirmed_and_goes_first_when_memory_is_full(house: House) -> None:
+def test_what_a_trusted_model_passes_over_stays_unconfirmed_and_goes_first_when_memory_is_full(house: House) -> None:
     facts, agent = after(house, answer(1, facts=[tea("音乐", "用户喜欢音乐")]), words="我喜欢喝茶。我喜欢音乐")
     assert facts["用户喜欢喝茶"] == ("rules", False)
     (trace,) = [t for t in forgetting.traces(agent.store) if not t.confirmed]
@@ -80,12 +78,39 @@ def test_a_refined_fact_takes_the_place_of_the_old_one_by_a_link(house: House) -
     assert old.id in new.supersedes, "it stays, and comes up again where the new one goes"
 
 
-def test_a_wrong_verdict_removes_only_with_words_that_contradict(house: House) -> None:
-    wrong = verdicts((1, "wrong", "我喜欢喝茶"), facts=[tea("音乐", "用户喜欢音乐")])
-    facts, agent = after(house, wrong, words="我喜欢喝茶。我喜欢音乐")
-    assert facts["用户喜欢喝茶"] == ("rules", False)
+def test_what_was_never_true_is_hidden_with_the_reason_and_comes_back_with_the_words_that_said_so(house: House) -> None:
+    _, agent = after(house, answer(1, facts=[tea(text="用户喜欢喝茶")]))
+    house.clock.advance(hours=1)
+    taken_back = say(agent, "骗你的，茶我一口都不喝").exchange.id
+    agent.jobs.settle()
+    unsaid = {"number": 0, "verb": "never_true", "reason": "说着玩的", "quote": "骗你的"}
+
+    def reads(messages: Sequence[Message]) -> str:
+        number = re.search(r"^\((\d+)\) 用户喜欢喝茶$", messages[-1].content, re.MULTILINE)
+        assert number
+        return json.dumps(
+            {"facts": [], "events": [], "verbs": [unsaid | {"number": int(number[1])}]}, ensure_ascii=False
+        )
+
+    house.model = ScriptedModel(polite, reads)
+    agent.jobs.roll(closing=True)
+    assert "用户喜欢喝茶" not in standing(agent)
+    (hidden,) = [fact for fact in agent.store.findings.facts() if fact.text == "用户喜欢喝茶"]
+    (ruling,) = agent.memories.get(hidden.id).replaced_by
+    assert ruling.text == "并非真事（说着玩的）：“骗你的”"
+    agent.conversation.retract(taken_back)
+    assert "用户喜欢喝茶" in standing(agent)
+
+
+def test_a_ruling_needs_words_of_the_users_and_a_model_that_is_trusted(house: House) -> None:
+    music = tea("音乐", "用户喜欢音乐")
+    facts, agent = after(
+        house, verdicts((1, "never_true", "没说过的话"), facts=[music]), words="我喜欢喝茶。我喜欢音乐"
+    )
+    assert facts["用户喜欢喝茶"] == ("rules", False), "it is passed over"
     (refused,) = agent.store.findings.refused()
     assert (refused.kind, refused.why) == ("verdict", "verdict")
+    assert agent.store.state.trust == {"scripted": (1, 1)}
 
 
 def test_between_models_only_a_verdict_replaces(house: House) -> None:
@@ -130,11 +155,11 @@ def test_a_plan_of_an_earlier_day_is_given_up_by_later_talk(home: Home) -> None:
     given_up = {"text": "用户不去云南了", "object": "云南", "status": "cancelled", "sources": [1]}
 
     def reads(messages: Sequence[Message]) -> str:
-        plan = re.search(r"^\((\d+)\) 用户打算去云南$", messages[-1].content, re.MULTILINE)
+        plan = re.search(r"^\((\d+)\) 用户打算去云南 \[计划\]$", messages[-1].content, re.MULTILINE)
         event = given_up | {"refines": int(plan[1])} if plan and "不去云南了" in messages[-1].content else planned
         return json.dumps({"facts": [], "events": [event]}, ensure_ascii=False)
 
-    with home.open(ScriptedModel(polite, reads)) as house:
+    with home.open(ScriptedModel(polite, quoted(reads))) as house:
         agent = house.agent()
         for words in ("五一我想去云南", "云南我不去了，不去云南了"):
             say(agent, words)

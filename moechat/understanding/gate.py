@@ -1,0 +1,128 @@
+"""What can be checked exactly of a model's findings: that the words it quotes were said, by whom and how they were meant, and
+that its dates follow from what was said. It does not judge what the words mean: that is what the model is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import accumulate
+from typing import Literal
+
+from moechat import when
+from moechat.model import Event, Exchange
+from moechat.rules.clause import IN_DOUBT
+from moechat.rules.message import Reading
+from moechat.rules.table import table
+from moechat.when.names import has_han
+
+LEAST_QUOTED = 2  # Fewer letters than these are no words of anybody's.
+TRUSTED_SHARE = 0.6
+"""A model is trusted whose findings bear true quotes this often."""
+_PLAY = frozenset({"role", "joke"})
+_NEAR = timedelta(days=1)
+_WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
+_WEEKDAY = re.compile(
+    r"(?:周|星期|礼拜)[一二三四五六日天]|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.IGNORECASE
+)
+_GAP = re.compile(r"\.{2,}|…+|[。！？!?；;，,\n]+")
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Where quoted words stand, whose line that is, whether they were said ``in_earnest``, and whether they are ``play``:
+    role-play, a joke or another's words."""
+
+    exchange: Exchange
+    side: Literal["user", "char"]
+    in_earnest: bool = True
+    play: bool = False
+
+
+def found(
+    quote: str, exchanges: Sequence[Exchange], readings: Mapping[str, Reading], *, users_only: bool = False
+) -> Quote | None:
+    """The first of these exchanges in which words stand, in the user's line or else the character's. Width, case and punctuation
+    do not count, and words between two parts of a quote may be left out. ``readings`` are of the user's messages, by exchange.
+    None where nobody said them."""
+    parts = [part for part in map(folded, _GAP.split(quote)) if part]
+    if sum(map(len, parts)) < LEAST_QUOTED:
+        return None
+    for exchange in exchanges:
+        if _stand(parts, folded(exchange.sent)):
+            reading = readings[exchange.id]
+            moods = {clause.mood for part in parts for clause in reading.holding(part)}
+            play = (
+                reading.play != "" or (bool(moods) and moods <= _PLAY) or not _stand(parts, folded(_own_words(reading)))
+            )
+            in_earnest = not play and not (moods and moods <= IN_DOUBT)
+            return Quote(exchange, "user", in_earnest and _is_begun(parts[0], exchange.sent, reading), play)
+    if not users_only:
+        for exchange in exchanges:
+            if _stand(parts, folded(exchange.heard)):
+                return Quote(exchange, "char")
+    return None
+
+
+def folded(text: str) -> str:
+    """Letters and digits alone, in one width and case."""
+    return "".join(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum())
+
+
+def _own_words(reading: Reading) -> str:
+    """A message without the speech that it quotes; a quoted name stays."""
+    words = table(reading.language)
+
+    def unquoted(match: re.Match[str]) -> str:
+        return " " if words["speech"].search(match[0]) else match[0]
+
+    return words["quote"].sub(unquoted, reading.text)
+
+
+def _is_begun(part: str, text: str, reading: Reading) -> bool:
+    """Whether a part of a quote begins where a clause does: what stands before it in that may say the opposite (people assume …,
+    陪闺蜜去…)."""
+    clauses = [folded(words) for clause in reading.holding(part) for words in (clause.text, clause.body)]
+    if any(part.startswith(own) or own.startswith(part) for own in clauses):
+        return True
+    letters = [(i, folded(char)) for i, char in enumerate(text) if folded(char)]
+    at = "".join(letter for _, letter in letters).find(part)
+    ends = list(accumulate(len(letter) for _, letter in letters))
+    start = letters[next(n for n, end in enumerate(ends) if end > at)][0] if at >= 0 else 0
+    before = text[:start]
+    return (
+        not before.strip() or not before.rstrip()[-1].isalnum() or (before[-1] == " " and has_han(before.rstrip()[-1]))
+    )
+
+
+def _stand(parts: Sequence[str], text: str) -> bool:
+    at = 0
+    for part in parts:
+        if (place := text.find(part, at)) < 0:
+            return False
+        at = place + len(part)
+    return True
+
+
+def dates_stand(happened: tuple[datetime, datetime], cited: Sequence[Exchange], others: Sequence[Event]) -> bool:
+    """Whether days follow from a time that the exchanges name, are the day of telling, or those of another event that is told of.
+    A day without a year may be of this year or the next, a bare weekday of this week or the next."""
+    days = [other.happened for other in others if other.happened]
+    for exchange in cited:
+        named = [
+            span for text in (exchange.user, exchange.char) for span in when.resolve(text, exchange.at, use="writing")
+        ]
+        slack = timedelta() if named else _NEAR
+        days.append((exchange.at - slack, exchange.at + slack))
+        for span in named:
+            turns = (timedelta(), _WEEK, _YEAR) if _WEEKDAY.fullmatch(span.phrase.strip()) else (timedelta(), _YEAR)
+            days += [(span.start + sign * turn, span.end + sign * turn) for turn in turns for sign in (1, -1)]
+    return any(first <= happened[1] and happened[0] <= last for first, last in days)
+
+
+def is_trusted(true: int, count: int) -> bool:
+    """Whether a model is trusted of whose ``count`` findings ``true`` bore a true quote."""
+    return true > 0 and true >= TRUSTED_SHARE * count
