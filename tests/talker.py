@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from houses import CHARACTER, answer, fact
+from houses import CHARACTER, answer, fact, quoted
 
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
@@ -75,7 +75,7 @@ class Talker:
         self.house = self.open()
 
     def open(self) -> House:
-        model = ScriptedModel(lambda _: self.reply, self.complete, piece_chars=9)
+        model = ScriptedModel(lambda _: self.reply, quoted(self.complete), piece_chars=9)
         embedder = HashEmbedder(self.run.dim)
         return House(Path(self.run.data), Path(self.run.config), clock=self.clock, model=model, embedder=embedder)
 

@@ -24,7 +24,7 @@ REASONS: Mapping[Reason, str] = {
     "evidence": "not borne out",
     "example": "copied from the prompt",
     "unreadable": "cannot be read",
-    "verdict": "no words contradict",
+    "verdict": "no words bear it out",
 }
 
 

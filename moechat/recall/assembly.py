@@ -294,7 +294,7 @@ def _without_macros(message: Message, macros: Macros) -> Message:
 def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Message]:
     """What is always known, and the overview; the same words as long as the memories say the same."""
     names, called = {"char": character.name, "user": character.user_name}, _called(character)
-    facts = "\n".join(f"- {fragments.told(fact, called)}" for fact in stable.facts if not called.is_name(fact))
+    facts = "\n".join(f"- {fragments.stated(fact, called)}" for fact in stable.facts if not called.is_name(fact))
     promises = "\n".join(
         f"- {fragments.event_line(episode, stable.since, called, aged=False)}" for episode in stable.promises
     )

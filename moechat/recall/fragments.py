@@ -284,12 +284,12 @@ def _heading(group: FactGroup, about: str, names: Names) -> str:
 
 def _fact_line(fact: Fact, kind: str, names: Names) -> str:
     if kind != "relation" or fact.at is None:
-        return f"- {told(fact, names)}"
-    return f"- {fact.at:%Y-%m-%d}{'：' if names.language == 'zh' else ': '}{told(fact, names)}"
+        return f"- {stated(fact, names)}"
+    return f"- {fact.at:%Y-%m-%d}{'：' if names.language == 'zh' else ': '}{stated(fact, names)}"
 
 
-def told(fact: Fact, names: Names) -> str:
-    """A fact as it is told: as what is so, or in doubt; what a body may not stand is to be asked after then."""
+def stated(fact: Fact, names: Names) -> str:
+    """A fact in words: as what is so, or in doubt; what a body may not stand is to be asked after then."""
     text = names.line(fact.text)
     if fact.confirmed is not False:
         return text

@@ -339,7 +339,8 @@ class FindingRecords:
         before, pulse = self._book, self._session.pulse
         is_current = before is not None and before[0] == (self._session.epoch, pulse.facts)
         pulse.facts = self._session.next_generation()
-        if gone or any(fact.draft.kind == "ruling" for fact in new):  # It may be about events.
+        dropped = before[1].of(gone).values() if before is not None and is_current else ()
+        if any(fact.draft.kind == "ruling" for fact in (*new, *dropped)) or not is_current:  # It may be about events.
             pulse.replaces = pulse.facts
         if gone:
             self._session.do(DROP_FACTS, {"ids": list(gone)})

@@ -94,13 +94,13 @@ class CheckedAnswer:
         """An exchange's tag is the model's, else what the exchange gave, else by rules; its keywords are always by rules."""
         tags: dict[str, str] = {}
         keywords: dict[str, tuple[str, ...]] = {}
-        drafts: list[FactDraft | Event] = [*self._events]
-        drafts += [fact for fact in self._facts if fact.kind != "ruling"]
+        drafts = [fact for fact in self._facts if fact.kind != "ruling"]
+        sure = [one for one in (*self._events, *drafts) if one not in self._doubtful]
         for exchange in self._exchanges:
             by_rules = rules.understand(exchange, user_name=self._names[0], character_name=self._names[1])
             own = [entry.tag for entry in extracted.exchanges if _cited([entry.id], self._exchanges) == [exchange]]
             texts = [tag for tag in own if tag and not self._is_copied(tag)]
-            texts += [draft.text for draft in drafts if exchange.id in draft.sources]
+            texts += [draft.text for draft in sure if exchange.id in draft.sources]
             tags[exchange.id] = texts[0] if texts else by_rules.tags[exchange.id]
             keywords[exchange.id] = by_rules.keywords[exchange.id]
         return tags, keywords
@@ -283,9 +283,8 @@ def _shares(one: str, other: str) -> bool:
 def _undated(text: str, told: datetime) -> str:
     """The words of a plan without the days that it was made for."""
     for span in when.resolve(text, told, use="writing"):
-        text = text.replace(span.phrase, "", 1) if span.phrase else text
-    text = re.sub(r"\s{2,}|[（(][\s至to-]*[)）]", " ", text).strip()
-    return re.sub(r"(?: (?:in|on|at|for|by|from))+(?=[.,]|$)", "", text)
+        text = undated(text, span.phrase)
+    return text
 
 
 def said_by(finding: Fact | Episode) -> tuple[str, tuple[str, ...]]:

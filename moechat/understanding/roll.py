@@ -212,7 +212,7 @@ class Roller:
         tree = self.store.tree
         earlier = itertools.islice(tree.ancestors(tree.parents.get(exchange.id)), MAX_BEFORE)
         before = [tree.nodes[id_] for id_ in earlier if id_ in tree.nodes]
-        recent = [one.user for one in before if exchange.at - datetime.fromisoformat(one.at) < PLAY_LASTS]
+        recent = [one.user for one in before if one.at and exchange.at - datetime.fromisoformat(one.at) < PLAY_LASTS]
         newest = itertools.islice(tree.path(tree.talk_of(exchange.id)), MAX_BEFORE)
         follows = (tree.nodes[id_].user for id_ in newest if tree.parents.get(id_) == exchange.id and id_ in tree.nodes)
         return recent[::-1], next(follows, "")

@@ -9,7 +9,7 @@ from pathlib import Path
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Episode, Message
-from tests.houses import Home, answer, polite, say
+from tests.houses import Home, answer, polite, quoted, say
 
 
 def thinker() -> ScriptedModel:
@@ -30,7 +30,7 @@ def thinker() -> ScriptedModel:
         ]
         return answer(count, events=leaps)
 
-    return ScriptedModel(polite, complete)
+    return ScriptedModel(polite, quoted(complete))
 
 
 def reflections(agent: Agent) -> list[Episode]:

@@ -16,7 +16,7 @@ from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Message
 from moechat.turn import Ended, Recalled, hit_rows
-from tests.houses import Home, again, answer, day_files, fact, say, silent
+from tests.houses import Home, again, answer, day_files, fact, quoted, say, silent
 from tests.oblivion import findings, nowhere, page, profile, prompt, recalled_text
 
 ASKED = re.compile(r"^\[(\d+)\] 20.*\n用户> (.*)(?:\n角色> (.*))?$", re.MULTILINE)
@@ -89,7 +89,7 @@ class Reader:
 def test_another_reply_is_chosen_and_an_older_message_changed_while_a_model_thinks(tmp_path: Path) -> None:
     home, reader = Home.build(tmp_path, **SETTINGS), Reader()
     replies = iter(["日出一定很美。", FIRST, SECOND, "四月快乐。", "晚安。"])
-    model = ScriptedModel(lambda _: next(replies, "嗯。"), reader)
+    model = ScriptedModel(lambda _: next(replies, "嗯。"), quoted(reader))
     with home.open(model) as house:
         agent = house.agent()
         trip = say(agent, OLD).exchange.id
@@ -212,7 +212,9 @@ def test_a_fact_of_a_rule_and_of_a_model_that_its_owner_corrected_stays_when_its
     tmp_path: Path,
 ) -> None:
     home = Home.build(tmp_path, **SETTINGS)
-    model = ScriptedModel(lambda messages: f"{PLACE}呀，真好。" if SAID in messages[-1].content else "嗯嗯。", refining)
+    model = ScriptedModel(
+        lambda messages: f"{PLACE}呀，真好。" if SAID in messages[-1].content else "嗯嗯。", quoted(refining)
+    )
     with home.open(model) as house:
         agent = house.agent()
         neighbours = [say(agent, "今天下班真晚").exchange.id]

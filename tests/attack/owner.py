@@ -22,7 +22,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.model import Message
-from tests.houses import SELDOM_S, Home, answer, moment, say
+from tests.houses import SELDOM_S, Home, answer, moment, quoted, say
 
 SECRET, NAME, TOWN = "彽彾", "圞龘", "泇鼗"  # in one exchange each, and in an import
 DIM = 64
@@ -85,7 +85,7 @@ class Place:
     def open(self, mark: str) -> House:
         return House(
             self.folder / "data", self.folder / "config.yaml", clock=SetClock(datetime.fromisoformat(self.now)),
-            model=ScriptedModel(Replies(mark), understand), embedder=HashEmbedder(DIM), tick_s=SELDOM_S,
+            model=ScriptedModel(Replies(mark), quoted(understand)), embedder=HashEmbedder(DIM), tick_s=SELDOM_S,
         )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def build(folder: Path) -> Place:
     for _, lines in groupby(TALK, key=lambda line: line[0][:10]):  # the program is opened anew each day
         day = list(lines)
         home.clock.at = moment(day[0][0])
-        with home.open(ScriptedModel(Replies(), understand)) as house:
+        with home.open(ScriptedModel(Replies(), quoted(understand))) as house:
             agent = house.agent()
             for at, text in day:
                 home.clock.at = moment(at)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -212,7 +213,9 @@ def test_what_a_model_closed_is_not_asked_after_in_the_words_of_the_rules(home: 
             else {"text": "用户见工很顺利", "status": "done"}
         )
         event = what | {"object": "见工", "happened": "2025-05-23", "sources": [1]}
-        return json.dumps({"facts": [], "events": [event]}, ensure_ascii=False)
+        plans = re.findall(r"^\((\d+)\) .*\[计划", messages[-1].content, re.MULTILINE)
+        done = [{"number": int(number), "verb": "done", "quote": "见工很顺利"} for number in plans if "顺利" in talk]
+        return json.dumps({"facts": [], "events": [event], "verbs": done}, ensure_ascii=False)
 
     talk = Talk(home, ScriptedModel(polite, quoted(reads)))
     talk.day("我2025年5月23日要面试，就是见工", days=3)

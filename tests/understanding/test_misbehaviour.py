@@ -1,4 +1,4 @@
-"""What becomes of memory when a model misbehaves: nothing that the rules read is lost, and nothing false comes in."""
+"""What becomes of memory when a model misbehaves: nothing that the rules read is lost, and nothing false is told as so."""
 
 from __future__ import annotations
 
@@ -135,9 +135,10 @@ def house(home: Home) -> Iterator[House]:
 
 
 def texts(agent: Agent) -> tuple[set[str], set[str]]:
-    """Of the facts that hold, and of the events."""
+    """Of the facts that are told as what is so, and of such events."""
     events = agent.store.findings.citing(list(agent.store.tree.parents))
-    return {fact.text for fact in agent.layers.core.current()}, {one.event.text for one in events}
+    facts = {fact.text for fact in agent.layers.core.current() if fact.confirmed is not False}
+    return facts, {one.event.text for one in events if one.confirmed is not False}
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
@@ -173,4 +174,4 @@ def test_what_was_refused_can_be_looked_at_with_its_reason(house: House, languag
     agent.jobs.settle()
     house.model = ScriptedModel(polite, lambda messages: example("zh", messages[-1].content))
     agent.jobs.roll(closing=True)
-    assert {one.why for one in agent.store.findings.refused()} == {"example"}
+    assert {one.why for one in agent.store.findings.refused()} == {"example", "verdict"}

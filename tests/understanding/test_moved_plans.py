@@ -8,7 +8,7 @@ from pathlib import Path
 from houses import Home, moment, say, silent
 
 from moechat.model import Event
-from moechat.understanding.extraction import _days
+from moechat.understanding.drafts import _days
 
 INSIDE = re.compile(r"\w[（(]\s*\d{4}-\d\d-\d\d")
 

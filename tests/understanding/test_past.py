@@ -157,7 +157,7 @@ def test_a_better_model_reads_again_what_another_has_read(home: Home) -> None:
 
 
 def test_a_model_that_has_nothing_to_say_is_not_asked_for_ever(home: Home) -> None:
-    with home.open(model := understanding(lambda _: '{"verdicts": []}')) as house:
+    with home.open(model := understanding(lambda _: '{"verbs": []}')) as house:
         agent = house.agent()
         before = facts(agent)
         agent.past.begin()

@@ -76,7 +76,7 @@ class Mind:
         return told(self.store, self.home.clock, text, settle=True)
 
     def understand(self, id_: str, *events: Event) -> None:
-        self.store.findings.merge([id_], Understanding({id_: "说了话"}, {}, (), events), [], {})
+        self.store.findings.merge([id_], Understanding({id_: "说了话"}, {}, (), events, trusted=True), [], {})
         self.sync()
 
     def happens(self, text: str, importance: float = 0.5) -> str:

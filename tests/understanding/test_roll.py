@@ -270,7 +270,7 @@ def test_nonsense_is_asked_again_once_with_the_error_and_then_stays_queued(home:
 
 
 def test_a_model_that_has_nothing_to_say_twice_leaves_the_talk_to_the_rules(home: Home) -> None:
-    model = understanding(lambda _: '{"facts": [], "events": [], "verdicts": []}')
+    model = understanding(lambda _: '{"facts": [], "events": [], "verbs": []}')
     with home.open(model) as house:
         agent = house.agent()
         say(agent, "我讨厌香菜")
