@@ -4,8 +4,8 @@
     python benchmarks/obeys.py ends FILE      what was said and what ended it: what the prompt says a month later (JSONL)
     python -m tests.understanding.talks.replay      whole talks, with a model, without, and with a malicious one
 
-A line of ``gate``: lang, before (user, char), exchange (user, char, at), kind, finding, right, why. A line of ``ends``: lang, said
-(at, say), end (at, say), present, ask, answer (words, alternatives with | between).
+A line of ``gate``: lang, before (user, char), exchange (user, char, at), kind, finding, right, why. A line of ``ends``: lang,
+said (at, say), end (at, say), present, ask, answer (words, alternatives with | between).
 """
 
 # ruff: noqa: T201  (a script that finds the checkout first, and prints)
@@ -88,7 +88,7 @@ def ends(path: Path, *, shows: bool) -> None:
 
 
 def _talk(row: Row) -> replay.Talk:
-    """What was said and its end as a talk of two days; a first-class model takes ``present`` for facts, and the end for their end."""
+    """What was said and its end as a talk; a first-class model takes ``present`` for facts, and the end for their end."""
     user = "用户" if row["lang"] == "zh" else "The user"
     facts = [
         {"text": f"{user}{'' if row['lang'] == 'zh' else ' '}{text.removeprefix('用户')}", "quote": row["said"][-1]["say"]}

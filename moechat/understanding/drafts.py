@@ -95,7 +95,8 @@ class CheckedAnswer:
         tags: dict[str, str] = {}
         keywords: dict[str, tuple[str, ...]] = {}
         drafts = [fact for fact in self._facts if fact.kind != "ruling"]
-        sure = [one for one in (*self._events, *drafts) if one not in self._doubtful]
+        sure: list[FactDraft | Event] = [event for event in self._events if event not in self._doubtful]
+        sure += [fact for fact in drafts if fact not in self._doubtful]
         for exchange in self._exchanges:
             by_rules = rules.understand(exchange, user_name=self._names[0], character_name=self._names[1])
             own = [entry.tag for entry in extracted.exchanges if _cited([entry.id], self._exchanges) == [exchange]]
