@@ -9,73 +9,34 @@ from __future__ import annotations
 
 import logging
 import random
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import headings
-from moechat.ai.offline.lines import numbers
 from moechat.cards.macros import Macros
-from moechat.errors import DataError
-from moechat.language.marking import marked
 from moechat.memory.context import Context
 from moechat.memory.former import Former
-from moechat.model import LONG_AGO, Episode, Exchange, Fact, Hit, Lore, Message, Recollection
+from moechat.model import Episode, Exchange, Message, Recollection
 from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
-from moechat.recall.fragments import Names
 from moechat.recall.layers import Layers
 from moechat.recall.profile import Stable
+from moechat.recall.tail import BLOCKS, NOTHING, Background, Tail, boundaries_block, names_of
 from moechat.recall.world import Placed, placed
 from moechat.settings.character import USER_NAMES, Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
 from moechat.turn import Sent
-from moechat.when.names import WEEKDAYS
-from moechat.when.span import away, in_zone
+from moechat.when.span import in_zone
 
 log = logging.getLogger(__name__)
-BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
 HEADED = ("persona", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
-MOMENT_AGO = timedelta(hours=1)  # Until then the prompt says that something was said a moment ago in another talk.
-AGO = timedelta(hours=20)  # After this pause the prompt says how long ago the last talk was.
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
 _WITH_MACROS = (*_IN_PERSONA, "system_prompt")
-
-
-NOTHING_STABLE = Stable(LONG_AGO)
-
-
-@dataclass(frozen=True)
-class Background:
-    """The memories behind the hits, by id; the stable part; ``news`` are facts that belong there and came later, and
-    states that ended since (``over``).
-
-    ``boundaries`` are those that came later, ``lore`` the entries of the world book, ``talk`` is the name of the talk.
-    ``afterwards`` says of an exchange what became of the plan in it, ``ended`` what it states that is over by now; ``last`` is
-    when the talk before ended. ``elsewhere`` are exchanges of other talks.
-    """
-
-    facts: Mapping[str, Fact] = field(default_factory=dict)
-    episodes: Mapping[str, Episode] = field(default_factory=dict)
-    stable: Stable = NOTHING_STABLE
-    boundaries: Sequence[Fact] = ()
-    news: Sequence[Fact] = ()
-    over: Sequence[Former] = ()
-    plans: Sequence[Episode] = ()
-    afterwards: Mapping[str, Sequence[Episode]] = field(default_factory=dict)
-    ended: Mapping[str, Sequence[Former]] = field(default_factory=dict)
-    lore: Mapping[str, Lore] = field(default_factory=dict)
-    talk: str = ""
-    last: datetime | None = None
-    elsewhere: Set[str] = frozenset()
-
-
-NOTHING = Background()
 
 
 def request(
@@ -241,7 +202,7 @@ def assemble(
     there = placed((hit for hit in recollection.hits if hit.layer == "lore"), background.lore)
     lead = _lead(character, prompts, there, background.stable)
     rest = replace(recollection, hits=[hit for hit in recollection.hits if hit.id not in there.ids])
-    blocks = _Behind(character, prompts, rest, background, text, now).blocks()
+    blocks = Tail(character, prompts, rest, background, text, now).blocks()
     message, after = Message("user", text), list[Message]()
     macros = Macros({"char": character.name, "user": character.user_name}, now, character.language)
     history = [_without_macros(one, macros) for one in history]
@@ -293,30 +254,20 @@ def _without_macros(message: Message, macros: Macros) -> Message:
 
 def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Message]:
     """What is always known, and the overview; the same words as long as the memories say the same."""
-    names, called = {"char": character.name, "user": character.user_name}, _called(character)
+    names, called = {"char": character.name, "user": character.user_name}, names_of(character)
     facts = "\n".join(f"- {fragments.stated(fact, called)}" for fact in stable.facts if not called.is_name(fact))
     promises = "\n".join(
         f"- {fragments.event_line(episode, stable.since, called, aged=False)}" for episode in stable.promises
     )
     overview = sorted(stable.overview, key=lambda e: (e.event.happened[0] if e.event.happened else e.since).timestamp())
     events = fragments.remembered(overview, stable.since, called, aged=False)
-    blocks = [_boundaries(prompts, names, stable.boundaries)] if stable.boundaries else []
+    blocks = [boundaries_block(prompts, names, stable.boundaries)] if stable.boundaries else []
     over = "\n".join(f"- {called.line(touch.formerly(one, at_length=False))}" for one in stable.over)
     if facts or promises or over:
         blocks.append(prompts.fill("profile", **names, entries=facts, promises=promises, over=over))
     if events:
         blocks.append(prompts.fill("overview", **names, entries=events))
     return [Message("system", "\n\n".join(blocks))] if blocks else []
-
-
-def _boundaries(prompts: Prompts, names: Mapping[str, str], boundaries: Sequence[Fact]) -> str:
-    """What the user asks to be kept to, word for word."""
-    entries = "\n".join(f"- {' '.join(fact.text.split())}" for fact in boundaries)
-    return prompts.fill("boundaries", **names, entries=entries)
-
-
-def _called(character: Character) -> Names:
-    return Names(character.user_name, character.name, character.language)
 
 
 def _persona(character: Character, prompts: Prompts) -> tuple[list[Message], list[Message]]:
@@ -344,145 +295,3 @@ def _examples(character: Character) -> str:
     names = {"user": character.user_name, "assistant": character.name, "system": ""}
     colon = ": " if character.language == "en" else "："
     return "\n".join(f"{names[message.role]}{colon}{message.content}" for message in character.examples)
-
-
-class _Behind:
-    """What stands behind the history and changes from turn to turn."""
-
-    def __init__(
-        self,
-        character: Character,
-        prompts: Prompts,
-        recollection: Recollection,
-        background: Background,
-        text: str,
-        now: datetime,
-    ) -> None:
-        self._character, self._prompts, self._language = character, prompts, character.language
-        self._names, self._called = {"char": character.name, "user": character.user_name}, _called(character)
-        self._recollection, self._background, self._text, self._now = recollection, background, text, now
-
-    def blocks(self) -> list[str]:
-        background, recollection, fill = self._background, self._recollection, self._prompts.fill
-        blocks = [_boundaries(self._prompts, self._names, background.boundaries)] if background.boundaries else []
-        if background.news or background.over:
-            over = [f"- {self._called.line(touch.formerly(one, at_length=False))}" for one in background.over]
-            news = "\n".join(filter(None, [self._facts(background.news), *over]))
-            blocks.append(fill("news", **self._names, entries=news))
-        for block in BLOCKS:
-            hits = [hit for hit in recollection.hits if _block(hit) == block]
-            if entries := self._entries(block, hits):
-                blocks.append(fill(block, **self._names, entries=entries))
-        if background.plans:
-            entries = "\n".join(f"- {self._plan(episode)}" for episode in background.plans)
-            blocks.append(fill("plans", **self._names, entries=entries))
-        elsewhere = recollection.elsewhere_spans
-        for span in elsewhere or recollection.empty_spans:
-            ends = {"from": f"{span.start:%Y-%m-%d %H:%M}", "to": f"{span.end:%Y-%m-%d %H:%M}"}
-            blocks.append(fill("elsewhere" if elsewhere else "empty", phrase=span.phrase, **ends))
-        if recollection.unread_until is not None:
-            blocks.append(fill("unread", until=f"{recollection.unread_until:%Y-%m-%d %H:%M}"))
-        if saying(self._text).is_danger:
-            blocks.append(fill("danger", **self._names, help=self._help()))
-        return [*blocks, self._time()]
-
-    def _help(self) -> str:
-        """A line for each region whose numbers are known, where the offline companion has them from. A broken file keeps nobody
-        from an answer now."""
-        comma, colon = (", ", ": ") if self._language == "en" else ("，", "：")
-        try:
-            regions = numbers(self._prompts.folders, self._language, ("crisis", "emergency"))
-        except DataError as problem:
-            log.warning("%s", problem)
-            return ""
-        return "\n".join(f"- {region}{colon}{comma.join(calls)}" for region, calls in regions)
-
-    def _time(self) -> str:
-        last = self._background.last
-        ago = away(last, self._now, self._language) if last and self._now - last >= AGO else ""
-        weekday = WEEKDAYS[self._language][self._now.weekday()]
-        since = "" if not ago else f"；上次和{self._names['user']}说话是{ago}"
-        if self._language == "en":
-            since = "" if not ago else f"; you last talked with {self._names['user']} {ago}"
-        return self._prompts.fill("time", now=f"{self._now:%Y-%m-%d %H:%M}", weekday=weekday, last=since)
-
-    def _entries(self, block: str, hits: Sequence[Hit]) -> str:
-        """The lines of a block. What the stable part tells, or another block, is not told again."""
-        background = self._background
-        if block == "core":
-            above = (*background.stable.boundaries, *background.boundaries)
-            shown_already = {fact.id for fact in (*above, *background.stable.facts, *background.news)}
-            facts = [background.facts[hit.id] for hit in hits if hit.id in background.facts]
-            grouped = self._facts([fact for fact in facts if fact.id not in shown_already])
-            others = [f"- {self._called.line(hit.text)}" for hit in hits if hit.id not in background.facts]
-            return "\n".join(filter(None, [grouped, *others]))
-        if block == "diary":
-            return self._diary(hits)
-        if block == "remembered":
-            elsewhere = {e.id for e in (*background.stable.overview, *background.stable.promises, *background.plans)}
-            return "\n".join(self._event(hit) for hit in hits if hit.id not in elsewhere)
-        draw = self._called.line if block == "reflected" else marked
-        return "\n".join(f"- {draw(hit.text)}" for hit in hits)
-
-    def _facts(self, facts: Sequence[Fact]) -> str:
-        return fragments.fragments((fact for fact in facts if not self._called.is_name(fact)), self._called)
-
-    def _diary(self, hits: Sequence[Hit]) -> str:
-        """What was said, in order of time, each day named once."""
-        lines: list[str] = []
-        day = ""
-        for hit in sorted(hits, key=lambda hit: hit.time.timestamp() if hit.time else 0.0):
-            if hit.time is not None:
-                moment = in_zone(hit.time, self._now.tzinfo)
-                weekday, ago = WEEKDAYS[self._language][moment.weekday()], away(moment, self._now, self._language)
-                if hit.id in self._background.elsewhere and self._now - moment < MOMENT_AGO:
-                    ago = "刚才，在另一段对话里" if self._language == "zh" else "a moment ago, in another talk"
-                heading = f"[{moment:%Y-%m-%d} {weekday}，{ago}]"
-                if self._language == "en":
-                    heading = f"[{weekday} {moment:%Y-%m-%d}, {ago}]"
-                lines += [heading] if heading != day else []
-                day = heading
-            lines.append(self._spoken(hit.text))
-            later = self._background.afterwards.get(hit.id, ())
-            lines += [self._became(episode) for episode in later if episode not in self._background.stable.overview]
-            over = (touch.formerly(one, at_length=False) for one in self._background.ended.get(hit.id, ()))
-            lines += [f"（{line}）" if self._language == "zh" else f"({line})" for line in map(self._called.line, over)]
-        return "\n".join(lines)
-
-    def _spoken(self, text: str) -> str:
-        """What was said, with who spoke before each line; before the name was known, its lines are the user's."""
-        nameless = USER_NAMES[self._language]
-        label = re.compile(rf"^{nameless}(?=：|: )", re.MULTILINE)
-        return label.sub(lambda _: self._called.user, text)
-
-    def _became(self, later: Episode) -> str:
-        line = fragments.event_line(later, self._now, self._called)
-        if later.event.happened and later.event.status == "planned" and later.event.happened[0] > self._now:
-            return f"（{line}）" if self._language == "zh" else f"({line})"
-        return f"（后来：{line}）" if self._language == "zh" else f"(Later: {line})"
-
-    def _event(self, hit: Hit) -> str:
-        """The event as seed 004 has it; what was said of it stands below where the budget had room for it."""
-        episode = self._background.episodes.get(hit.id)
-        line = fragments.event_line(episode, self._now, self._called) if episode else marked(hit.text.split("\n")[0])
-        return "\n".join([line, *map(self._spoken, hit.text.splitlines()[1:])])
-
-    def _plan(self, episode: Episode) -> str:
-        """A plan with how far it is; one whose time is over has not been heard of since."""
-        line, happened = fragments.event_line(episode, self._now, self._called), episode.event.happened
-        if happened is None or happened[1] >= self._now:
-            return line
-        is_plan, user = episode.event.status == "planned", self._names["user"]
-        if plans.is_promise(episode.event, self._names["char"]):  # Nobody else could say how it went.
-            outcome = ("做没做没有记下", "nothing says whether it was done")
-        else:
-            outcome = (f"还没听{user}说起后来怎样", f"{user} has not said how it went")
-        if self._language == "zh":
-            return f"{line}——{'时间已经过了，' if is_plan else ''}{outcome[0]}"
-        return f"{line} - {'the time has passed, and ' if is_plan else ''}{outcome[1]}"
-
-
-def _block(hit: Hit) -> str:
-    if hit.episode is None:
-        return hit.layer
-    return "remembered" if hit.episode == "event" else "reflected"

@@ -11,8 +11,9 @@ import pytest
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.model import Episode, Event, Fact, FactDraft, Hit, Message, Recollection
-from moechat.recall.assembly import Background, assemble
+from moechat.recall.assembly import assemble
 from moechat.recall.profile import Stable
+from moechat.recall.tail import Background
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
