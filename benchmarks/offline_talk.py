@@ -1,6 +1,6 @@
 """Forty exchanges without a language model in each language, with the characters that ship, as a transcript.
 
-    python benchmarks/offline_talk.py zh > zh.md        (or en)
+    python benchmarks/offline_talk.py zh > zh.md        (or en, or a file of an evening: language, messages, questions)
 
 A person talks on two evenings, asks about it a month later, and asks again. ``|`` begins what an answer must hold (each word,
 ``a/b`` either), ``!`` what it must not; the share of right answers is told last, on standard error. Nothing is kept.
@@ -10,6 +10,8 @@ A person talks on two evenings, asks about it a month later, and asks again. ``|
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +23,10 @@ from moechat.settings.config import Config
 from moechat.turn import Ended
 
 AGAIN = "(again)"
+UNKNOWN = re.compile(
+    r"don't know|haven't told|can't (?:say|tell)|ever said|no record|not tell|beyond me|nothing that|"
+    r"没跟我说|没听你|不知道|说不准|没有记|想不起|没提|答不上|不敢说"
+)
 TALKS = {
     "zh": ("青禾", """
 # 2025-04-12T20:00
@@ -157,5 +163,32 @@ def main(language: str) -> None:
     print(f"{language}: {number} exchanges, {right} of {count} questions answered right", file=sys.stderr)
 
 
+def evening(file: Path) -> None:
+    """An evening of somebody's, and the questions after it. An answer is right where it has a word of each group of ``right``
+    (where nothing was told: where it says so), and false where it has one of ``false``."""
+    told = json.loads(file.read_text("utf-8"))
+    right = false = 0
+    with TemporaryDirectory() as folder:
+        clock = SetClock(moment_of(told["messages"][0]["at"], Config().time.tzinfo))
+        with House(Path(folder) / "data", Path(folder) / "config.yaml", clock=clock) as house:
+            agent = house.agent({"zh": "青禾", "en": "Wren"}[told["language"]])
+            for one in told["messages"]:
+                clock.at = moment_of(one["at"], clock.at.tzinfo)
+                print(f"{one['say']}\n    {said(agent, one['say'])}")
+            for one in told["questions"]:
+                clock.at = max(clock.at, moment_of(one["at"], clock.at.tzinfo))
+                answer = said(agent, one["ask"])
+                low = answer.casefold()
+                if one["right"] == "unknown":
+                    is_right_ = bool(UNKNOWN.search(low))
+                else:
+                    is_right_ = all(any(word.casefold() in low for word in group) for group in one["right"])
+                is_false = any(word.casefold() in low for word in one["false"])
+                right, false = right + (is_right_ and not is_false), false + is_false
+                sign = "✗✗" if is_false else "✓" if is_right_ else "✗"
+                print(f"{sign} {one['ask']}  {one['right']}\n    {answer}")
+    print(f"{file.name}: {right} of {len(told['questions'])} right, {false} false", file=sys.stderr)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    evening(Path(sys.argv[1])) if sys.argv[1].endswith(".json") else main(sys.argv[1])

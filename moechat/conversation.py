@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -23,16 +23,17 @@ from moechat.ai.reply_stream import ReplyOutcome, outcome_of
 from moechat.ai.spoken import spoken
 from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
 from moechat.memory.context import Context, oldest
+from moechat.memory.contradiction import entity, keyword_class
 from moechat.model import Exchange, Message, Recollection, Status, TurnCost
 from moechat.recall import assembly, world
 from moechat.recall.layers import Layers
 from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
 from moechat.store import disk
-from moechat.store.kinds import Store
 from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.
+AHEAD = timedelta(days=400)  # Plans that a reply without a language model knows.
 MAX_LATE_REPLIES = 9  # Replies before it that a reply without a language model knows.
 MAX_TRACES = 50  # Turns that can be looked at as they went.
 
@@ -203,12 +204,39 @@ class Conversation:
             if room and context and not sent and (excess := size(request.messages) - room) > 0:
                 self._left_out = oldest(context, excess)
                 continue
+            if isinstance(self._model(), OfflineModel):
+                request = self._with_record(id_, request, now)
             self._store.log.rest(id_, request.rests_on)
             memory.follow_log()
             if memory.tree.forgettings == before:
-                is_offline = isinstance(self._model(), OfflineModel)
-                return recollection, _with_replies(self._store, id_, request) if is_offline else request
+                return recollection, request
             self._layers.sync()
+
+    def _with_record(self, id_: str, request: ChatRequest, now: datetime) -> ChatRequest:
+        """The request with what was replied to this message and to those before it, and with all facts and plans, which a model
+        without language answers from."""
+        tree, layers = self._store.tree, self._layers
+        node = tree.nodes.get(id_)
+        before = list(itertools.islice(tree.ancestors(tree.parents.get(id_)), MAX_LATE_REPLIES))
+        replies = [exchange.char for exchange in self._store.exchanges.of(before).values()]
+        request = replace(
+            request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1]
+        )
+        if self._store.exchanges.get(id_).is_by_another(layers.character().user_name):
+            return request
+        facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
+        plans = layers.episodes.view(now).plans(now, now + AHEAD)
+        rests_on = {*request.rests_on, *(fact.id for fact in facts), *(plan.id for plan in plans)}
+        rests_on.update(*(fact.draft.sources for fact in facts), *(plan.event.sources for plan in plans))
+        drafts = [
+            replace(
+                one.draft,
+                keyword=keyword_class(one.draft),
+                entity="user" if entity(one.draft) == "user" else one.draft.entity,
+            )
+            for one in facts
+        ]
+        return replace(request, facts=drafts, plans=plans, rests_on=rests_on)
 
     def _recall(
         self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "", brings_up: str = ""
@@ -383,14 +411,6 @@ def counted(
     if outcome.usage:
         model.window.counted(size(messages), outcome.usage)
     return cost_of(messages, before, reply, outcome.usage)
-
-
-def _with_replies(store: Store, id_: str, request: ChatRequest) -> ChatRequest:
-    """The request with what was replied to this message and to those before it."""
-    node = store.tree.nodes.get(id_)
-    before = list(itertools.islice(store.tree.ancestors(store.tree.parents.get(id_)), MAX_LATE_REPLIES))
-    replies = [exchange.char for exchange in store.exchanges.of(before).values()]
-    return replace(request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1])
 
 
 def clean(text: str) -> str:

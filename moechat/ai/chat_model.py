@@ -24,7 +24,7 @@ from moechat.ai.reply_stream import Put, ReplyOutcome, ReplyStream
 from moechat.ai.window import Window
 from moechat.ai.wire import MOST_WORDS, CallSockets, Chunk, Unfit, chat_body, events, whole, words_of
 from moechat.errors import ModelError
-from moechat.model import Exchange, Hit, Message
+from moechat.model import Episode, Exchange, FactDraft, Hit, Message
 from moechat.settings.character import Character
 from moechat.store.plain import json_value
 from moechat.when import Span
@@ -71,6 +71,10 @@ class ChatRequest:
     """The replies before this message, whether the context still holds them or not; a few, oldest first."""
     called: str = ""
     """What the user is called in ``messages``."""
+    facts: Sequence[FactDraft] = ()
+    """All that is known as facts, with the class of each keyword in its place (``contradiction.keyword_class``)."""
+    plans: Sequence[Episode] = ()
+    """What is planned from now on."""
     wishes: Mapping[str, Any] = field(default_factory=dict)
     """What whoever asks wishes of the model, in OpenAI's words: ``temperature``, ``stop``, ``tools`` ..."""
 

@@ -60,8 +60,10 @@ def kernel(left: Vectors, right: Vectors) -> NDArray[np.float32]:
 @dataclass(frozen=True)
 class Nearness:
     """The fitted examples. ``mean`` is (dim,) and ``axes`` (dim, d) float32: vectors are seen along these alone; ``points`` is
-    (examples, d) float32, unit length, and ``weights`` (examples, kinds) float32. The user's own danger is heard where it leads
-    all other kinds by ``lead``; ``floor`` is what the nearest kind must reach to be one. ``examples`` is their digest."""
+    (examples, d) float32, unit length, and ``weights`` (examples, 2 kinds) float32: the first half tells danger from everything,
+    the second tells the kinds from each other, everyday talk left aside. The user's own danger is heard from ``floor`` on where
+    it leads all other kinds by ``lead``, another's from ``other_floor`` on; the nearest kind is one from ``kind_floor`` on.
+    ``examples`` is their digest."""
 
     kinds: tuple[str, ...]
     mean: Vectors
@@ -70,26 +72,36 @@ class Nearness:
     weights: Scores
     lead: float
     floor: float
+    other_floor: float
+    kind_floor: float
     examples: str
 
     def scores(self, vectors: Vectors) -> Scores:
-        """(n, kinds) float32, about 0 … 1, by the order of ``kinds``; 0 for an empty text."""
+        """(n, 2 kinds) float32, about 0 … 1, by the order of ``weights``; 0 for an empty text."""
         near: Scores = kernel(along(vectors, self.mean, self.axes), self.points) @ self.weights
         near[~np.any(vectors, axis=1)] = 0
         return near
 
     def is_danger(self, scores: Scores) -> bool:
-        """Whether the user's own danger is near enough, by the (kinds,) scores of one text."""
-        at = self.kinds.index("danger")
-        return bool(scores[at] >= self.floor and scores[at] - np.delete(scores, at).max() >= self.lead)
+        """Whether the user's own danger is near enough, by the (2 kinds,) scores of one text."""
+        at, of_danger = self.kinds.index("danger"), scores[: len(self.kinds)]
+        return bool(of_danger[at] >= self.floor and of_danger[at] - np.delete(of_danger, at).max() >= self.lead)
+
+    def of_danger(self, scores: Scores) -> float:
+        """How near one text lies to danger, anybody's."""
+        return float(max(scores[self.kinds.index(kind)] for kind in ("danger", "danger_other")))
 
     def kind(self, scores: Scores) -> str:
         """The nearest kind but the user's own danger, which ``is_danger`` decides; "none" where none is near."""
-        others = np.where(np.array(self.kinds) == "danger", -np.inf, scores)
-        first, second = np.argsort(-others)[:2]
-        doubtful = self.kinds[first] == "danger_other" and others[first] - others[second] < self.lead
-        nearest = self.kinds[second if doubtful else first]
-        return nearest if others[first] >= self.floor else "none"
+        at = self.kinds.index("danger_other")
+        own = scores[self.kinds.index("danger")]
+        if scores[at] >= self.other_floor and scores[at] >= max(own, np.delete(scores[: len(self.kinds)], at).max()):
+            return "danger_other"
+        both = 2 * scores[: len(self.kinds)] + scores[len(self.kinds) :]
+        near, kind = max(
+            (near, kind) for near, kind in zip(both, self.kinds, strict=True) if not kind.startswith("danger")
+        )
+        return kind if near >= self.kind_floor else "none"
 
     def save(self, path: Path = FITTED) -> None:
         np.savez_compressed(
@@ -99,7 +111,7 @@ class Nearness:
             axes=self.axes.astype(np.float16),
             points=np.round(self.points * SCALE).astype(np.int8),
             weights=self.weights.astype(np.float16),
-            numbers=np.array([self.lead, self.floor]),
+            numbers=np.array([self.lead, self.floor, self.other_floor, self.kind_floor]),
             examples=np.array(self.examples),
         )
 
@@ -114,10 +126,11 @@ def load(path: Path = FITTED) -> Nearness:
     with np.load(path) as stored:
         arrays = {name: stored[name] for name in stored.files}
     mean, axes, weights = (arrays[name].astype(np.float32) for name in ("mean", "axes", "weights"))
-    lead, floor = arrays["numbers"].tolist()
     kinds = tuple(arrays["kinds"].tolist())
     points = arrays["points"].astype(np.float32) / SCALE
-    return Nearness(kinds, mean, axes, points, weights, lead, floor, str(arrays["examples"]))
+    lead, floor, other_floor, kind_floor = arrays["numbers"].tolist()
+    digest_ = str(arrays["examples"])
+    return Nearness(kinds, mean, axes, points, weights, lead, floor, other_floor, kind_floor, digest_)
 
 
 @cache
@@ -134,7 +147,4 @@ def fitted() -> Nearness | None:
 def scores(texts: Sequence[str]) -> Scores | None:
     """(n, kinds) float32 for texts; None without the embedding."""
     near = fitted()
-    if near is None:
-        return None
-    first, others = builtin().embed(texts[:1]), texts[1:]  # recall has asked for the first one, the message, already
-    return near.scores(np.concatenate([first, builtin().embed(others)]) if others else first)
+    return near.scores(builtin().embed(texts)) if near else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from moechat.model import Mark
@@ -16,6 +16,7 @@ from moechat.reading import nearness
 from moechat.reading.patterns import Patterns, patterns
 
 LONGEST = 10_000  # What lies further on in a pasted text is not looked at.
+NEAR_DANGER = 0.1  # The sentences of a message are weighed for danger from this score of the whole.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, UNKNOWN = "danger", "danger_other", ""
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
@@ -31,40 +32,57 @@ def _words() -> list[Patterns]:
 
 @dataclass(frozen=True)
 class Saying:
-    """``kind`` is the name of the examples that are nearest (``reading/sayings``), "none", or "" where nothing could be weighed;
-    ``kinds`` are those of its sentences."""
+    """``kind`` is the name of the nearest examples (``reading/sayings``), "none", or "" where nothing could be weighed."""
 
     kind: str
-    kinds: frozenset[str]
+    sentences: tuple[str, ...] = ()
 
     @property
     def is_danger(self) -> bool:
         """Whether somebody's life is in danger, the user's or another's."""
         return self.kind in (DANGER, DANGER_OTHER)
 
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """Its kind and those of its sentences, weighed when they are first asked for."""
+        near, scores = nearness.fitted(), nearness.scores(self.sentences) if self.sentences else None
+        others = () if near is None or scores is None else (near.kind(row) for row in scores)
+        return frozenset([self.kind, *(kind for kind in others if kind != DANGER_OTHER)])
+
 
 @lru_cache(maxsize=512)
 def saying(text: str) -> Saying:
-    """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say."""
+    """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say: they are weighed one by
+    one where the whole lies near it."""
     text = text[:LONGEST].replace("’", "'")
     by_words = _danger_by_words(text)
-    sentences = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
-    if len(sentences) > MOST_SENTENCES:
-        sentences = [*sentences[: MOST_SENTENCES // 2], *sentences[-MOST_SENTENCES // 2 :]]
-    pieces = list(dict.fromkeys([text.strip(), *(sentences if len(sentences) > 1 else ())]))
-    scores = nearness.scores(pieces) if text.strip() else None
-    near = nearness.fitted()
+    near, scores = nearness.fitted(), nearness.scores([text.strip()]) if text.strip() else None
     if scores is None or near is None:
-        return Saying(by_words, frozenset({by_words}))
-    kinds = [near.kind(row) for row in scores]
-    if by_words == UNKNOWN:  # What is told of another is told of them in the next sentence, too.
-        of_another = kinds[0] == DANGER_OTHER
-        by_nearness = any(map(near.is_danger, scores[:1] if of_another else scores))
-        by_words = DANGER if by_nearness else DANGER_OTHER if DANGER_OTHER in kinds and not _is_told(text) else UNKNOWN
+        return Saying(by_words)
+    sentences = _sentences(text)
+    kinds = [near.kind(scores[0])]
+    if by_words == UNKNOWN:
+        is_own = near.is_danger(scores[0])
+        if sentences and not is_own and near.of_danger(scores[0]) >= NEAR_DANGER:
+            parts = nearness.scores(sentences)
+            kinds += [near.kind(row) for row in parts] if parts is not None else []
+            # What is told of another is told of them in the next sentence, too.
+            is_own = kinds[0] != DANGER_OTHER and parts is not None and any(map(near.is_danger, parts))
+        by_words = DANGER if is_own else DANGER_OTHER if DANGER_OTHER in kinds and not _is_told(text) else UNKNOWN
     if by_words == DANGER and _is_of_another(text):
         by_words = DANGER_OTHER
-    whole = next((kind for kind in kinds if kind != DANGER_OTHER), "none")
-    return Saying(by_words or whole, frozenset(kinds) - {DANGER_OTHER} | {by_words or whole})
+    return Saying(by_words or next((kind for kind in kinds if kind != DANGER_OTHER), "none"), sentences)
+
+
+def _sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a message of several, the first and the last of many."""
+    parts = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
+    half = MOST_SENTENCES // 2
+    return (
+        tuple(dict.fromkeys(parts if len(parts) <= MOST_SENTENCES else parts[:half] + parts[-half:]))
+        if len(parts) > 1
+        else ()
+    )
 
 
 def _danger_by_words(text: str) -> str:

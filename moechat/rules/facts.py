@@ -14,6 +14,7 @@ from itertools import takewhile
 from moechat.language import words
 from moechat.model import FactDraft
 from moechat.reading.saying import mark
+from moechat.rules import foods
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.table import Language, PatternTable, Row, table
 from moechat.when.en_times import ORDINALS
@@ -28,6 +29,7 @@ _DAYS_OFF = {
 _ABOUT_ME = re.compile(r"我|本人|\b(?:I|me|my)\b", re.I)
 _FACES = re.compile(r"(?<![^\w\s)）》”\"'○])\s*(?:[:;]-?[)(DP]+|[^\w\s)）》”\"'○])++$")
 _PRESUMING = ("said", "plan", "question", "wish", "uncertain")  # Even a question presumes that my dog Rex is mine.
+_BODY = ("allergy", "过敏")
 _NO_ARTICLE = re.compile(r"[a-z]+[^su]s$")
 
 
@@ -70,10 +72,65 @@ def stated(
         (part, [*_mentioned(part, message), *(_facts(part, message) or _facts(_going_on(part), message))])
         for part in parts
     ]
-    return [  # Who is named in a later clause is no nameless one.
-        (part, [_finished(one, source) for one in dict.fromkeys(each) if message.nameless(one.target)])
+    if not any(draft.keyword in _BODY for _, each in drafts for draft in each):
+        drafts += _not_taken(parts, message)
+    every = [draft for _, each in drafts for draft in each]
+    return [  # Who is named in a later clause is no nameless one, and what belongs to another thing is told by that.
+        (
+            part,
+            [
+                _finished(one, source)
+                for one in dict.fromkeys(each)
+                if message.nameless(one.target) and not any(_covers(other, one) for other in every)
+            ],
+        )
         for part, each in drafts
     ]
+
+
+def _not_taken(parts: Sequence[Clause], message: _Speech) -> Iterator[tuple[Clause, list[FactDraft]]]:
+    """What the user's own body does not take, where the table of foods knows the thing and the message says what it does to them,
+    however it is said; nothing where anybody else is named, or where it was once."""
+    patterns = message.patterns
+    told = [part for part in parts if part.mood in ("said", "past", "hypothetical")]
+    if patterns.language == "zh":  # A Chinese clause about anybody names them first, and 要是 only supposes.
+        told = [one for one in told if one.mood != "hypothetical" and (one.whose != OTHER or _ABOUT_ME.search(one.text))]
+    whole = " ".join(part.text for part in parts)
+    of_others = any(patterns[name].search(whole) for name in ("another", "moment", "over"))
+    if patterns.language == "zh":
+        of_others = of_others or bool(patterns["PERSON"].search(whole))
+    else:
+        of_others = of_others or any(map(patterns["PERSON"].fullmatch, re.findall(r"[\w-]+", whole)))
+    if len(told) < len(parts) or message.laughs or of_others:
+        return
+    thing: tuple[Clause, list[str]] | None = None
+    for part in told:
+        things = [word for word in foods.words(part.text) if not patterns["ILL"].fullmatch(word)]
+        says_so = patterns["CANNOT"].search(part.text) or patterns["BODY"].search(part.text)
+        if says_so and (things or thing):
+            zh = patterns.language == "zh"
+            clause, names = (part, things) if things else thing or (part, [])
+            yield clause, [
+                FactDraft(
+                    f"用户不能碰{name}" if zh else f"The user cannot have {name}", (), "attribute", "user",
+                    "过敏" if zh else "allergy", name,
+                )
+                for name in names
+            ]  # fmt: skip
+        thing = None if says_so else (part, things) if things else thing
+
+
+def _covers(wider: FactDraft, draft: FactDraft) -> bool:
+    """Whether what a body does not take is part of another thing of that kind, or follows from an illness: 海鲜过敏，不能吃虾."""
+    if draft.keyword not in _BODY or wider.entity != draft.entity or "allerg" in draft.text or "过敏" in draft.text:
+        return False
+    things, wide = foods.named(draft.target), foods.named(wider.target)
+    part = bool(wide) and wide <= foods.held(draft.target)
+    return (
+        part
+        and wider.text != draft.text
+        and (wide != things or ("cannot" not in wider.text and "不能" not in wider.text))
+    )
 
 
 def _going_on(clause: Clause) -> Clause:
@@ -369,6 +426,13 @@ def _things(match: re.Match[str], message: _Speech) -> list[str]:
     return [re.sub(r"\bmy\b", "their", re.sub(r"^(?:eating|drinking) ", "", part)) for part in parts]
 
 
+def _food(match: re.Match[str], message: _Speech) -> list[str]:
+    """What a body does not take, each thing of a list that the table of foods and drugs knows."""
+    text = re.sub(r"^(?:eating|drinking|taking|having|any|the|too much) ", "", match["food"].strip())
+    parts = [part.strip() for part in message.patterns["split"].split(text)]
+    return [part for part in parts if part and foods.named(part)]
+
+
 def _is_thing_zh(text: str) -> bool:
     if not has_han(text):
         return True
@@ -423,7 +487,7 @@ def _article(noun: str) -> str:
 
 _VALUES: Mapping[str, Callable[[re.Match[str], _Speech], list[str]]] = {
     "full": _names, "names": _names, "name": _names, "age": _age, "month": _day, "month2": _day, "today": _today,
-    "place": _place, "work": _work, "things": _things, "pets": _things, "kins": _things,
+    "place": _place, "work": _work, "food": _food, "things": _things, "pets": _things, "kins": _things,
     "field": _field,
-    **{group: _plain(group) for group in ("job", "school", "major", "plain", "grade", "ill", "pet", "who")},
+    **{group: _plain(group) for group in ("job", "school", "major", "plain", "grade", "ill", "pet", "who", "tongue")},
 }  # fmt: skip

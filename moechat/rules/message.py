@@ -40,6 +40,11 @@ class Reading:
         return saying(self.text)
 
     @property
+    def kind(self) -> str:
+        """The kind of saying that it is, which may follow from what stands before it."""
+        return "takeback" if self.takes_back else "role" if self.play == "role" else self.saying.kind
+
+    @property
     def in_earnest(self) -> tuple[Clause, ...]:
         """The clauses that are said as true, plans and the past among them."""
         return tuple(clause for clause in self.clauses if clause.mood not in IN_DOUBT)

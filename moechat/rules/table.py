@@ -63,6 +63,7 @@ class PatternTable:
         )
         rewrites = (_split(line, " => ") for section, line in entries if section == "rewrites")
         self.rewrites = [(re.compile(self._filled(pattern)), instead) for pattern, instead in rewrites]
+        self.small_names = [re.compile(self._filled(line)) for section, line in entries if section == "names"]
         group, cue = 0, ANYTHING
         for section, line in entries:
             if line.startswith("@"):

@@ -15,7 +15,7 @@ from moechat.ai.offline import lines
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
 from moechat.errors import DataError, ModelError
-from moechat.model import Exchange, Hit, Message
+from moechat.model import Exchange, FactDraft, Hit, Message
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.when import Span
@@ -188,13 +188,6 @@ def test_lore_about_the_character_is_told_in_the_first_person():
     )
 
 
-def test_what_only_may_be_meant_is_told_with_a_doubt():
-    recalled = diary(Exchange("e3", TOLD, "香菜的味道像肥皂", "嗯。"), QINGHE, recipe="events")
-    answer = reply("我有没有对什么东西挑剔", MONTH_ON, hits=[recalled])
-    assert "香菜的味道像肥皂" in answer
-    assert any(doubt in answer for doubt in ("不知道", "只有", "拿不准"))
-
-
 # nothing there
 
 
@@ -255,8 +248,8 @@ def test_a_remark_in_english_gets_an_english_line(text, kind):
     assert reply(text, character=WREN) in [line.format(user="") for line in LINES["en"][kind]]
 
 
-def test_facts_are_acknowledged_as_they_were_said():
-    assert "你住在杭州，昨天和室友吃了火锅，你讨厌香菜" in reply(SAID_ZH)
+def test_facts_are_acknowledged():
+    assert all(said in reply(SAID_ZH) for said in ("你住在杭州", "你讨厌香菜"))
     assert "you live in Hangzhou" in reply(SAID_EN, character=WREN)
     assert "猫" not in reply("如果我有一只猫就好了")
 
@@ -359,6 +352,10 @@ FACTS_EN = (
     "User is allergic to peanuts",
     "User loves storms",
 )
+CARE = {
+    "zh": [FactDraft("用户对花生过敏", (), keyword="allergy", target="花生", mark="care")],
+    "en": [FactDraft("The user is allergic to peanuts", (), keyword="allergy", target="peanuts", mark="care")],
+}
 KNOWN = {
     "zh": [core(text, i) for i, text in enumerate(FACTS_ZH)],
     "en": [core(text, i) for i, text in enumerate(FACTS_EN)],
@@ -381,13 +378,13 @@ def test_all_that_is_known_of_the_user_is_told_in_groups():
     ],
 )  # fmt: skip
 def test_a_question_about_food_never_leaves_out_an_allergy(question, character, allergen):
-    assert allergen in reply(question, character=character, hits=KNOWN[character.language])
+    assert allergen in reply(question, character=character, facts=CARE[character.language])
     assert allergen not in reply(question, character=character)
 
 
 def test_what_an_allergy_forbids_is_said_when_it_comes_up():
-    assert "过敏" in reply("我晚上想吃花生糖", hits=KNOWN["zh"])
-    assert "过敏" not in reply("我晚上想吃面条", hits=KNOWN["zh"])
+    assert "过敏" in reply("我晚上想吃花生糖", facts=CARE["zh"])
+    assert "过敏" not in reply("我晚上想吃面条", facts=CARE["zh"])
 
 
 def test_what_is_asked_of_one_is_not_answered_with_another():

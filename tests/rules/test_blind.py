@@ -55,6 +55,9 @@ class Score:
         return f"{counts}, precision {self.precision:.3f}, recall {self.recall:.3f}"
 
 
+LATER = ("hometown", "language", "learning")  # These sets were made before such facts were read.
+
+
 def score(file: str) -> Score:
     total = Score()
     for entry in yaml.safe_load((HERE / f"{file}.yaml").read_text(encoding="utf-8")):
@@ -67,7 +70,9 @@ def score(file: str) -> Score:
             if (fitting := next((one for one in store if fits(fact, one)), None)) is not None:
                 store.remove(fitting)
                 total.right += 1
-            elif not any(fits(fact, one) for one in [*(entry["store"] or ()), *may]):
+            elif contradiction.keyword_class(fact) not in LATER and not any(
+                fits(fact, one) for one in [*(entry["store"] or ()), *may]
+            ):
                 total.wrong.append(f"{entry['say']} → {fact.entity}: {fact.text} ({fact.polarity:+})")
         total.missed.extend(f"{entry['say']} → {one}" for one in store)
     return total

@@ -36,6 +36,7 @@ class AnswerClause:
     place: int = 0  # of the clause in its source
     named: bool = False  # the question names an entry of the world book
     quote: str = ""
+    whole: str = ""  # the message that it stands in
 
     @property
     def said(self) -> str:
@@ -45,8 +46,8 @@ class AnswerClause:
 class Memories:
     """The memories behind one request, for the times ``spans``: those of the talk, newest first, then the recalled ones."""
 
-    def __init__(self, request: ChatRequest, ears: Ears, names: tuple[str, str], language: str, spans: Sequence[Span]):
-        self._ears, self._names, self._language, self._spans = ears["words"], names, language, spans
+    def __init__(self, request: ChatRequest, ears: Ears, names: tuple[str, str], spans: Sequence[Span]):
+        self._ears, self._names, self._spans = ears["words"], names, spans
         self._subjects, self._small_talk = ears["subjects"], ears["short"].values()
         talk = [e for e in request.context if e.char or e.user.strip() != request.text.strip()]
         every = [clause for e in reversed(talk) for clause in self._of("context", e.user, e.at, e.id)]
@@ -65,7 +66,16 @@ class Memories:
             (place, clause.text) for place, clause in enumerate(message.read(text).clauses) if self._tells(clause)
         ]
         return [
-            AnswerClause(layer, part, at, self._belongs(part, at), source, place, quote=_spoken_as(part, text))
+            AnswerClause(
+                layer,
+                part,
+                at,
+                self._belongs(part, at),
+                source,
+                place,
+                quote=_spoken_as(part, text),
+                whole=text.strip(),
+            )
             for place, part in clauses
         ]
 
@@ -81,7 +91,8 @@ class Memories:
 
     def _spoken(self, text: str) -> str:
         """An understood event speaks of the user in the third person: it is told to the user."""
-        return text if re.match(r"我|I\b|My\b", text) else fact_to_user(text, self._names[0], self._language) or text
+        own = re.match(r"我|I\b|My\b", text)
+        return text if own else fact_to_user(text, self._names[0], _language(text)) or text
 
     def _belongs(self, text: str, at: datetime | None) -> int:
         """How a memory that was told at ``at`` belongs to the times that were asked for (see AnswerClause)."""
@@ -151,8 +162,8 @@ class Memories:
     def to_user(self, memory: AnswerClause) -> str:
         """A memory told to the user as "you", "" where that is not safe."""
         if memory.layer == "core":
-            return fact_to_user(memory.text, self._names[0], self._language)
-        return second_person(memory.text, self._language)
+            return fact_to_user(memory.text, self._names[0], _language(memory.text))
+        return second_person(memory.text, _language(memory.text))
 
 
 def _spoken_as(part: str, text: str) -> str:
@@ -162,6 +173,10 @@ def _spoken_as(part: str, text: str) -> str:
     meant = set(tokens(part))
     pieces = [piece.strip() for piece in _PIECE.findall(text) if piece.strip()]
     return max(pieces, key=lambda piece: len(meant & set(tokens(piece))), default="")
+
+
+def _language(text: str) -> str:
+    return "zh" if has_han(text) else "en"
 
 
 def content_words(text: str) -> dict[str, None]:

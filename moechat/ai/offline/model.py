@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -18,13 +18,14 @@ from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import in_whole
 from moechat.ai.offline import lines
 from moechat.ai.offline.memories import EARNEST, AnswerClause, Memories, content_words, own_times
-from moechat.ai.offline.retelling import ENDS, of_oneself, retold, second_person
+from moechat.ai.offline.record import Record, day_name
+from moechat.ai.offline.retelling import ENDS, of_oneself, retold
 from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.window import Window
 from moechat.errors import ModelError
-from moechat.model import LONG_AGO, Exchange, Message
-from moechat.reading.saying import DANGER, DANGER_OTHER, earnest, mark, saying
-from moechat.rules import message
+from moechat.model import LONG_AGO, Exchange, FactDraft, Message, Understanding
+from moechat.reading.saying import DANGER, DANGER_OTHER, earnest, mark
+from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
 from moechat.when import Span
@@ -34,17 +35,18 @@ MOST_PARTS = 5  # So many questions of a message are answered.
 LISTED = 4  # An enumeration of what was said has this many clauses.
 SHORT = {"zh": 12, "en": 6}  # A message of more pieces is more than a greeting.
 NOTED_IN = 9  # A receipt is given where none was in so many replies.
+LONGEST_QUOTE = {"zh": 50, "en": 140}  # A message of more characters is told by its clause alone.
+FEW_LETTERS = 4  # A message of so few (ok, haha) is of no language.
 ALIKE = 0.5  # An example of the persona answers a message that shares so much of its words.
+BODILY = ("tired", "unwell", "hospital")
 DAYS = {
     "zh": ("昨天", "{at.month}月{at.day}日", "{at.year}年{at.month}月{at.day}日"),
     "en": ("yesterday", "on {at:%B} {at.day}", "on {at:%B} {at.day}, {at.year}"),
 }
 ACUTE = ("threat", "emergency", "emergency_other")  # Here the emergency number alone helps.
-KEPT = frozenset({"self", "plan"})  # A receipt is for these kinds of saying, and for what rules read facts from;
+# A receipt is for none of these kinds of saying.
 HARM = frozenset({"hurt", "quarrel", "danger", "danger_other"})
-LIGHT = frozenset(
-    {"glad", "figure", "role", "takeback", "limit", "greeting", "goodnight"}
-)  # never for these, nor harm.
+LIGHT = frozenset({"glad", "role", "takeback", "limit", "goodnight"})
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
 _VALUE = re.compile(r"(?:(^|(?<=[.!?] )))?\{(\w+)\}")  # The first group is there where a sentence begins.
 
@@ -92,22 +94,33 @@ class _OfflineReply:
             folders,
             request.character,
         )
-        self.saying = saying(self.text)
         who = request.character
-        self.language = who.language if who else "zh" if has_han(self.text) else "en"
+        self.own_language = who.language if who else "zh" if has_han(self.text) else "en"
+        self.language = self._spoken_in()
+        self.reading = message.read(self.text, [one.user for one in request.context if one.user.strip() != self.text])
+        self.kinds = frozenset({self.reading.kind, *self.reading.saying.kinds})
         self.name, self.user_name = (who.name, who.user_name) if who else ("MoeChat", "")
         self.comma, self.glue = ("，", "") if self.language == "zh" else (", ", " ")
-        self.ears, self.says = (
-            lines.ears(self.language),
-            lines.says(folders, self.language, who.folder if who else None),
-        )
+        self.colon, self.listing = ("，", "；") if self.language == "zh" else (", ", "; ")
+        own = who.folder if who and self.language == self.own_language else None
+        self.ears, self.says = lines.ears(self.language), lines.says(folders, self.language, own)
+        self.record = Record(request)
         lately = request.lately or [exchange.char for exchange in request.context[-NOTED_IN:]]
         self.replies = [*lately, *request.earlier]  # oldest first
         names = [word for hit in request.hits if hit.layer == "lore" for word in hit.words]
         # A name of the world book is no time (三十三号茶).
         self.spans = [s for s in request.spans if not any(s.phrase in name or name in s.phrase for name in names)]
-        self._recalled = partial(Memories, request, self.ears, (self.user_name, self.name), self.language)
+        self._recalled = partial(Memories, request, self.ears, (self.user_name, self.name))
         self.memories = self._recalled(self.spans)
+
+    def _spoken_in(self) -> str:
+        """The language of the message; of a few letters that say nothing of it, that of the talk."""
+        if has_han(self.text):
+            return "zh"
+        if len(re.findall("[A-Za-z]", self.text)) <= FEW_LETTERS:
+            before = self.request.context[-1].user if self.request.context else ""
+            return ("zh" if has_han(before) else "en") if before else self.own_language
+        return "en"
 
     def _hears(self, name: str, text: str) -> bool:
         return bool(self.ears["words"][name].search(text))
@@ -119,10 +132,12 @@ class _OfflineReply:
     def reply(self) -> str:
         if not self.text.strip(ENDS + "?？"):
             return self._line("empty")
-        clauses = message.read(self.text).clauses
+        clauses = self.reading.clauses
         asks = self._asks(self.text) and all(clause.mood == "question" for clause in clauses)
         if (hurt := self._hurt()) and not (asks and hurt in self.ears["pain"] and self._hears("recalls", self.text)):
             return self._line(hurt, help=self._help(hurt))
+        if name := self._of_kind():
+            return self._line(name)
         if first := self._heard("first", self.text):
             now = self.request.now
             return self._line(first, clock=f"{now:%H:%M}", date=self._day(now, full=True)) if now else self._line(first)
@@ -136,8 +151,20 @@ class _OfflineReply:
             )
         return self._remark(statements)
 
+    def _of_kind(self) -> str:
+        """The line of a message that is neither question nor news, by what kind of saying it is; "" for others."""
+        if self.reading.takes_back:
+            return "taken_back"
+        if self.reading.play == "role" and not self._hears("request", self.text):
+            return "play"
+        if self._hears("code", self.text):
+            return "puzzled"
+        return "limit" if self.reading.kind == "limit" and not self._asks(self.text) else ""
+
     def _asks(self, text: str) -> bool:
         if text.rstrip().endswith(("?", "？")) or self._hears("may_eat", text):
+            return True
+        if text == self.text and self.reading.kind == "record":
             return True
         return self._hears("asks", text.strip()) and not self._hears("asks_nothing", text)
 
@@ -154,7 +181,7 @@ class _OfflineReply:
 
     def _hurt(self) -> str:
         """What is in danger or hurts in the message, as its line is called; "" where nothing does."""
-        kind = self.saying.kind
+        kind = self.reading.saying.kind
         if kind == DANGER:
             return next((name for name in ACUTE[:2] if self._hears(name, self.text)), DANGER)
         if kind == DANGER_OTHER:
@@ -164,10 +191,10 @@ class _OfflineReply:
             return ""
         feeling, pain = self._heard("feelings", self.text), self._heard("pain", earnest(self.text))
         first, then = (pain, feeling) if is_delicate else (feeling, pain)
-        return first or then or ("anger" if kind == "quarrel" else "sadness")
+        return first or then or ("quarrel" if kind == "quarrel" else "sadness")
 
     def _help(self, hurt: str) -> str:
-        if not self.saying.is_danger:
+        if not self.reading.saying.is_danger:
             return ""
         kinds = ("emergency",) if hurt in ACUTE else ("crisis", "emergency")
         places = lines.numbers(self.folders, self.language, kinds)
@@ -181,11 +208,13 @@ class _OfflineReply:
         memories = self.memories if spans == self.spans else self._recalled(spans)
         if self._hears("about_me", question) and not spans:
             return self._about_user(memories)
-        if self._hears("may_eat", question):
+        if self._hears("may_eat", question) or any(_touches(question, fact) for fact in self.record.cannot_take()):
             return self._may_eat(question, memories)
+        bare = self.ears["words"]["address"].sub(" ", question)
+        if (answer := self._from_record(question, bare, spans)) is not None:
+            return answer
         if self._hears("advice", question) and not spans:
             return self._line("advice")
-        bare = self.ears["words"]["address"].sub(" ", question)
         if self._hears("yours", bare) and not self._hears("mine", bare):
             return self._of_me(bare, memories)
         if not self._hears("mine", bare) and (example := self._example()):
@@ -194,6 +223,9 @@ class _OfflineReply:
         of_world = bool(ranked) and ranked[0].layer == "lore"
         if of_world and not self._hears("of_lore", question):  # the user's own watch comes before anybody's
             ranked.sort(key=lambda m: m.layer == "lore")
+        asks_of_life = any(self._hears(name, bare) for name in ("mine", "recalls", "happened")) or memories.people(bare)
+        if not (asks_of_life or spans):
+            ranked = [memory for memory in ranked if memory.layer == "lore"]  # a riddle asks nothing of a life
         asks_when = self._hears("recalls", question) and bool(ranked) and ranked[0].layer == "core"
         if spans and not asks_when:  # my birthday is a time, and what is asked for
             return self._about_time(ranked, memories, bare, spans)
@@ -203,11 +235,21 @@ class _OfflineReply:
             return self._line(feeling)
         if self.request.unread_until is not None:
             return self._line("unread")
-        if not self._hears("mine", bare):
-            return self._line("not_known")
-        diary = [m for m in memories.all if m.layer == "diary" and memories.content(bare) and not mark(m.text)]
-        vague = next((m for m in diary if not memories.is_of_another(bare, m.text, or_of_user=True)), None)
-        return self._line("unsure", said=self._quoted(vague, memories)) if vague else self._line("not_told")
+        return self._line("not_told" if self._hears("mine", bare) else "not_known")
+
+    def _from_record(self, question: str, bare: str, spans: Sequence[Span]) -> str | None:
+        """What facts and plans answer; None where they are not asked, or where older words may say it."""
+        if self._hears("coming", question):
+            coming = [f"{day}{self.colon}{text}" for day, text in self.record.coming()]
+            return self._line("coming", said=self.listing.join(coming)) if coming else self._line("nothing_coming")
+        if self._hears("when_is", bare) and (meant := self.record.meant(bare)):
+            return self._line("known", said=f"{meant[0][0]}{self.colon}{meant[0][1]}")
+        if spans or self._hears("formerly", question) or not (asked := self.record.asked(bare)):
+            return None
+        if known := self.record.known(asked):
+            told = dict.fromkeys(map(self.record.to_user, known))
+            return self._line("known", said=self.comma.join(list(told)[-LISTED:]))
+        return None
 
     def _about_time(
         self, ranked: Sequence[AnswerClause], memories: Memories, question: str, spans: Sequence[Span]
@@ -250,25 +292,15 @@ class _OfflineReply:
         return self._line("about_you", said=self.glue.join(listed)) if listed else self._line(nothing)
 
     def _may_eat(self, question: str, memories: Memories) -> str:
-        """What may be eaten is the user's to say; an allergy is never left out, and a taste says nothing about it."""
+        """What may be eaten is answered from what the body does not take alone, and from what belongs to that."""
         if memories.people(question):
             return self._tell(ranked[0], memories) if (ranked := memories.ranked(question)) else self._line("not_known")
-        warnings = self._warnings(memories)
-        touched = [warning for warning in warnings if self._names(question, warning)]
-        if touched or warnings:
-            return self._line("eat_not" if touched else "eat_care", said=self.comma.join(touched or warnings))
-        return self._line("eat_unknown")
-
-    def _names(self, text: str, warning: str) -> bool:
-        """Whether a text names what a warning is about (花生酱, 花生)."""
-        low, stems = text.casefold(), self.memories.content(text)
-        return any(word in stems or (len(word) > 1 and word in low) for word in self.memories.content(warning))
-
-    def _warnings(self, memories: Memories) -> list[str]:
-        """What the user's own body does not take, told to the user."""
-        held = [m for m in memories.all if m.layer != "lore" and self._hears("allergy", m.text)]
-        texts = [text for text in map(memories.to_user, held) if self._hears("own_allergy", text)]
-        return list({frozenset(memories.content(text)): text for text in texts[::-1]}.values())[::-1]
+        cannot = self.record.cannot_take()
+        touched = [fact for fact in cannot if _touches(question, fact)]
+        if not cannot:
+            return self._line("eat_unknown")
+        told = dict.fromkeys(map(self.record.to_user, touched or cannot))
+        return self._line("eat_not" if touched else "eat_care", said=self.comma.join(told))
 
     def _of_me(self, question: str, memories: Memories) -> str:
         """A question about the character, answered by its examples, its persona and the world book."""
@@ -276,9 +308,11 @@ class _OfflineReply:
             return example
         who = self.character
         persona = f"{who.persona}\n{who.personality}" if who else ""
-        sentences = of_oneself(persona, self.name, self.user_name, self.language)
+        sentences = of_oneself(persona, self.name, self.user_name, self.own_language)
         for name, row in self.ears["portrait"].items():
-            stands = self.ears["stands"][name]
+            stands = lines.ears(self.own_language)["stands"].get(name)
+            if stands is None:
+                continue
             if row.search(question) and stands.groups and (place := stands.search(persona)):
                 return self._line(name, it=place[1])
             if row.search(question) and (fitting := next(filter(stands.search, sentences), "")):
@@ -307,9 +341,17 @@ class _OfflineReply:
             words = set(memories.content(self.text))
             return self._line("lore", said=retold(memory.text, words, self.name, self.user_name, self.language))
         you = memories.to_user(memory)
-        if memory.layer == "core" or (you and not (memory.at and own_times(memory.text, memory.at))):
+        if memory.layer == "core":
             return self._line("known", said=you or memory.text)
-        if not (day := self._day(memory.at)):
+        day = self._day(memory.at)
+        whole = memory.whole if 0 < len(memory.whole) <= LONGEST_QUOTE[self.language] else ""
+        is_part = len(whole) > len(memory.text) + FEW_LETTERS and not self._hears("tells", memory.text)
+        if is_part and not re.search("[，。]", whole) and not self._asks(whole):  # What is asked may stand in the rest.
+            said = f"「{whole}」" if self.language == "zh" else f"“{whole}”"
+            return self._line("told_list_then" if day else "told_now", said=said, day=day)
+        if you and not (memory.at and own_times(memory.text, memory.at)):
+            return self._line("known", said=you)
+        if not day:
             return self._line("told_now", said=you or memory.text)
         that_day = memory.at is not None and any(span.covers(memory.at) for span in spans)
         day = self._day(memory.at, full=that_day)
@@ -320,7 +362,8 @@ class _OfflineReply:
         best = memories.match(question, ranked[0])
         tastes = self._hears("likes", question) or self._hears("dislikes", question)
         alike = [m for m in ranked if memories.match(question, m) == best and (tastes or m.layer == "core")]
-        texts = list(dict.fromkeys(filter(None, map(memories.to_user, alike))))
+        core = ranked[0].layer == "core" or tastes
+        texts = list(dict.fromkeys(filter(None, map(memories.to_user, alike)))) if core else []
         return self._line("known", said=self.comma.join(texts)) if texts else self._tell(ranked[0], memories)
 
     # ---- remarks
@@ -333,34 +376,47 @@ class _OfflineReply:
             return self._line(kind)
         if example := self._example():
             return example
-        if self.saying.kind == "glad":
+        feeling = "" if self._hears("allergy", self.text) else self._heard("feelings", self.text)
+        if self.reading.kind == "glad" and feeling not in BODILY:  # Tears may be of joy.
             return self._line("joy")
-        if (feeling := self._heard("feelings", self.text)) and not self._hears("allergy", self.text):
+        if feeling:
             return self._line(feeling)
         if short and self._hears("request", self.text):
             return self._line("request")
-        warnings = [] if self._hears("allergy", self.text) else self._warnings(self.memories)
-        if touched := [warning for warning in warnings if self._names(self.text, warning)]:
-            return self._line("eat_not", said=self.comma.join(touched))
-        echoes = [you for text in statements if (you := second_person(text, self.language))]
-        is_kept = self._is_kept()
+        touched = [f for f in self.record.cannot_take() if _touches(self.text, f) and self._hears("eats", self.text)]
+        if touched:
+            return self._line("eat_not", said=self.comma.join(dict.fromkeys(map(self.record.to_user, touched))))
+        if self.reading.kind == "greeting":
+            return self._line("greet")
+        if self.reading.kind == "goodnight":
+            return self._line("night")
         noted = [_head(line) for line in self.says["noted"]]
-        if echoes and is_kept and not any(head in reply for head in noted for reply in self.replies):
-            return self._line("noted", said=self.comma.join(echoes[:LISTED]))
-        lore = next((m for m in self.memories.all if m.named and not (statements and is_kept)), None)
+        if (known := self._news()) and not any(head and head in reply for head in noted for reply in self.replies):
+            return self._line("noted", said=self.comma.join(known))
+        lore = next((m for m in self.memories.all if m.named and not known), None)
         if lore:
             return self._tell(lore, self.memories)
+        if self.kinds & {"figure", "none", "question", "role"}:
+            return self._line("laugh" if self._hears("laughs", self.text) else "heard")
         tastes = self._hears("likes", self.text) or self._hears("dislikes", self.text)
         topic = f"on_{'likes' if tastes else self._heard('subjects', self.text)}"
-        if topic == "on_allergy" and not any(self._hears("own_allergy", text) for text in echoes):
+        if topic == "on_allergy" and not any(fact.mark == "care" for fact in self._understood.facts):
             topic = "heard"
         return self._line(topic if topic in self.says else "heard")
 
-    def _is_kept(self) -> bool:
-        """Whether the message is a plain fact or a plan: these alone are worth a receipt."""
-        if not (HARM | LIGHT).isdisjoint({self.saying.kind, *self.saying.kinds}):
-            return False
-        return self.saying.kind in KEPT or bool(understand(Exchange("", LONG_AGO, self.text, "")).facts)
+    @cached_property
+    def _understood(self) -> Understanding:
+        before = [one.user for one in self.request.context]
+        return understand(Exchange("", self.request.now or LONG_AGO, self.text, ""), before=before)
+
+    def _news(self) -> list[str]:
+        """The facts and plans of the message, told to the user: what a receipt is for, never beside joy or pain."""
+        if not (HARM | LIGHT).isdisjoint(self.kinds):
+            return []
+        plans = [one for one in self._understood.events if one.status == "planned" and one.happened]
+        told = [self.record.to_user(fact) for fact in self._understood.facts if fact.entity == "user"]
+        days = [day_name(plan.happened[0], self.language) for plan in plans if plan.happened]
+        return list(dict.fromkeys(told))[:LISTED] or list(dict.fromkeys(days))
 
     # ---- wording
 
@@ -402,6 +458,13 @@ def _filled(line: str, values: Mapping[str, str]) -> str:
         return text if match[1] is None else text[:1].upper() + text[1:]
 
     return _VALUE.sub(value, line)
+
+
+def _touches(text: str, fact: FactDraft) -> bool:
+    """Whether a text names what the body does not take, or what belongs to that (cheese to dairy)."""
+    low, things = text.casefold(), foods.named(fact.target)
+    thing = fact.target.casefold()
+    return not things.isdisjoint(foods.held(text)) or (len(thing) > 1 and not things and thing in low)
 
 
 def _head(line: str) -> str:

@@ -1,0 +1,159 @@
+"""Questions about the record, answered from facts and plans alone: of whom something is asked, and what.
+
+Nothing here looks for the nearest sentence: where no fact says it, nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+from moechat.ai.chat_model import ChatRequest
+from moechat.ai.offline import lines
+from moechat.ai.offline.retelling import ENDS, fact_to_user
+from moechat.language.words import is_stop_word, tokens
+from moechat.model import Episode, FactDraft
+from moechat.rules import foods
+from moechat.rules.reading import understand
+from moechat.when import resolve
+from moechat.when.names import MONTHS, has_han
+
+MAX_PLANS = 5
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_DATED = re.compile(r"\s*[（(]\d{4}-\d\d-\d\d[^()（）]*[)）]")
+_CARE = ("allergy", "health")
+_ALSO = {
+    "job": ("job", "employer"),
+    "employer": ("employer", "job"),
+    "school": ("school", "grade"),
+    "major": ("major", "school"),
+}
+_LEAD_EN = re.compile(r"\s*\b(?:on|in|at|for|by|until|this|next)\s*$")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """``whose``: "user", or names and relations (``kin`` of the patterns). ``what``: the class of a keyword, or who, have,
+    name."""
+
+    whose: frozenset[str]
+    what: str
+
+
+class Record:
+    """What is known at one request, with the keyword of each fact as its class."""
+
+    def __init__(self, request: ChatRequest) -> None:
+        self._request = request
+        self._user_name = request.character.user_name if request.character else ""
+
+    @cached_property
+    def facts(self) -> list[FactDraft]:
+        """The facts of memory, else those that the talk states."""
+        if self._request.facts:
+            return list(self._request.facts)
+        talk = [e for e in self._request.context if e.user.strip() != self._request.text.strip()]
+        stated = [draft for exchange in talk for draft in understand(exchange).facts]
+        newest = {(d.entity, d.keyword) if d.single else (d.entity, d.keyword, d.target): d for d in stated}
+        return [replace(draft, keyword=_class_of(draft)) for draft in newest.values()]
+
+    def asked(self, question: str) -> Asked | None:
+        """What a question asks of the record; None where it asks nothing of it."""
+        ears = lines.ears("zh" if has_han(question) else "en")
+        whose = frozenset(self._named(question)) or frozenset(_kin(question))
+        if not whose and ears["words"]["mine"].search(question):
+            whose = frozenset({"user"})
+        what = next((name for name, pattern in ears["asked"].items() if pattern.search(question)), "")
+        return Asked(whose, what) if whose and what else None
+
+    def known(self, asked: Asked) -> list[FactDraft]:
+        """The facts that answer, what was told last behind the rest."""
+        if asked.whose == {"user"}:
+            own = [fact for fact in self.facts if fact.entity == "user"]
+            classes = _ALSO.get(asked.what, (asked.what,))
+            found = [fact for fact in own if fact.keyword in classes]
+            return found or [fact for fact in own if fact.mark == "care" and asked.what in _CARE]
+        groups, names = asked.whose, {name for name in asked.whose if name not in _groups()}
+        relations = [
+            fact
+            for fact in self.facts
+            if fact.kind == "relation" and (fact.target.casefold() in names or not groups.isdisjoint(_kin(fact.text)))
+        ]
+        if asked.what in ("name", "who", "have"):
+            return relations
+        people = {*names, *(fact.target.casefold() for fact in relations)}
+        theirs = [
+            fact
+            for fact in self.facts
+            if fact.entity != "user" and (fact.entity.casefold() in people or not groups.isdisjoint(_kin(fact.entity)))
+        ]
+        return [fact for fact in theirs if fact.keyword in _ALSO.get(asked.what, (asked.what,))]
+
+    def to_user(self, fact: FactDraft) -> str:
+        return fact_to_user(fact.text, self._user_name, "zh" if has_han(fact.text) else "en") or fact.text.strip(ENDS)
+
+    def cannot_take(self) -> list[FactDraft]:
+        """What the user's own body does not take."""
+        of_body = (fact for fact in self.facts if fact.entity == "user" and fact.polarity > 0 and fact.keyword in _CARE)
+        return [fact for fact in of_body if fact.keyword == "allergy" or foods.named(fact.target)]
+
+    # ---- plans
+
+    def coming(self, spans: Sequence[object] = ()) -> list[tuple[str, str]]:
+        """(day, what) of the plans ahead, by date."""
+        ahead = [one for one in self._request.plans if one.event.happened and one.event.mark != "delicate"]
+        ahead.sort(key=lambda one: one.event.happened[0] if one.event.happened else one.since)
+        return list(dict.fromkeys(map(self._told, ahead)))[:MAX_PLANS]
+
+    def meant(self, question: str) -> list[tuple[str, str]]:
+        """(day, what) of the plans that a question names."""
+        words = {word for word in tokens(question) if not is_stop_word(word)}
+        fitting = [one for one in self._request.plans if words & set(tokens(_bare(one)))]
+        return [self._told(one) for one in fitting if one.event.happened]
+
+    def _told(self, plan: Episode) -> tuple[str, str]:
+        text = _bare(plan)
+        start = plan.event.happened[0] if plan.event.happened else plan.since
+        zh = has_han(text)
+        return day_name(start, "zh" if zh else "en"), fact_to_user(text, self._user_name, "zh" if zh else "en") or text
+
+    def _named(self, question: str) -> set[str]:
+        """The names of people and animals of the record that a question has."""
+        low = question.casefold()
+        names = {f.entity.casefold() for f in self.facts if f.entity not in ("user", "character")}
+        names |= {f.target.casefold() for f in self.facts if f.kind == "relation"}
+        named = {name for name in names if len(name) > 1 and not _kin(name) and not is_stop_word(name)}
+        return {name for name in named if re.search(rf"(?<![a-z]){re.escape(name)}(?![a-z])", low)}
+
+
+def day_name(at: datetime, language: str) -> str:
+    """A day for people: Thursday 7 May, 5月7日周四."""
+    if language == "zh":
+        return f"{at.month}月{at.day}日周{'一二三四五六日'[at.weekday()]}"
+    return f"{WEEKDAYS[at.weekday()]} {at.day} {MONTHS[at.month - 1]}"
+
+
+def _bare(plan: Episode) -> str:
+    """A plan without the time that its words name: its date stands before it."""
+    text = _DATED.sub("", plan.event.text)
+    for span in resolve(text, plan.since, use="writing"):
+        before, phrase, after = text.partition(span.phrase)
+        text = f"{_LEAD_EN.sub('', before)}{after}" if phrase else text
+    return re.sub(r"\s+", " ", text).strip(f"{ENDS}、 ")
+
+
+def _groups() -> frozenset[str]:
+    return frozenset(lines.ears("en")["kin"])
+
+
+def _kin(text: str) -> set[str]:
+    """What the people and animals of a text are to the user, whatever its language: mother for 我妈."""
+    return {name for language in ("en", "zh") for name, one in lines.ears(language)["kin"].items() if one.search(text)}
+
+
+def _class_of(draft: FactDraft) -> str:
+    found = (name for name, one in lines.ears("zh")["keywords"].items() if one.fullmatch(draft.keyword))
+    return next(found, draft.keyword)
