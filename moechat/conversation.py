@@ -30,6 +30,7 @@ from moechat.recall.layers import Layers
 from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
 from moechat.store import disk
+from moechat.store.kinds import Store
 from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.
@@ -205,38 +206,12 @@ class Conversation:
                 self._left_out = oldest(context, excess)
                 continue
             if isinstance(self._model(), OfflineModel):
-                request = self._with_record(id_, request, now)
+                request = _with_record(self._store, self._layers, id_, request, now)
             self._store.log.rest(id_, request.rests_on)
             memory.follow_log()
             if memory.tree.forgettings == before:
                 return recollection, request
             self._layers.sync()
-
-    def _with_record(self, id_: str, request: ChatRequest, now: datetime) -> ChatRequest:
-        """The request with what was replied to this message and to those before it, and with all facts and plans, which a model
-        without language answers from."""
-        tree, layers = self._store.tree, self._layers
-        node = tree.nodes.get(id_)
-        before = list(itertools.islice(tree.ancestors(tree.parents.get(id_)), MAX_LATE_REPLIES))
-        replies = [exchange.char for exchange in self._store.exchanges.of(before).values()]
-        request = replace(
-            request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1]
-        )
-        if self._store.exchanges.get(id_).is_by_another(layers.character().user_name):
-            return request
-        facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
-        plans = layers.episodes.view(now).plans(now, now + AHEAD)
-        rests_on = {*request.rests_on, *(fact.id for fact in facts), *(plan.id for plan in plans)}
-        rests_on.update(*(fact.draft.sources for fact in facts), *(plan.event.sources for plan in plans))
-        drafts = [
-            replace(
-                one.draft,
-                keyword=keyword_class(one.draft),
-                entity="user" if entity(one.draft) == "user" else one.draft.entity,
-            )
-            for one in facts
-        ]
-        return replace(request, facts=drafts, plans=plans, rests_on=rests_on)
 
     def _recall(
         self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "", brings_up: str = ""
@@ -400,6 +375,33 @@ class Conversation:
         """What the character said last in the talk that is still in the context, "" where there is none."""
         context = self._context.exchanges(self._now())
         return context[-1].char if context else ""
+
+
+def _with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, now: datetime) -> ChatRequest:
+    """The request with what was replied to this message and to those before it, and with all facts and plans, which a model
+    without language answers from."""
+    tree = store.tree
+    node = tree.nodes.get(id_)
+    before = list(itertools.islice(tree.ancestors(tree.parents.get(id_)), MAX_LATE_REPLIES))
+    replies = [exchange.char for exchange in store.exchanges.of(before).values()]
+    request = replace(
+        request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1]
+    )
+    if store.exchanges.get(id_).is_by_another(layers.character().user_name):
+        return request
+    facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
+    plans = layers.episodes.view(now).plans(now, now + AHEAD)
+    rests_on = {*request.rests_on, *(fact.id for fact in facts), *(plan.id for plan in plans)}
+    rests_on.update(*(fact.draft.sources for fact in facts), *(plan.event.sources for plan in plans))
+    drafts = [
+        replace(
+            one.draft,
+            keyword=keyword_class(one.draft),
+            entity="user" if entity(one.draft) == "user" else one.draft.entity,
+        )
+        for one in facts
+    ]
+    return replace(request, facts=drafts, plans=plans, rests_on=rests_on)
 
 
 def counted(

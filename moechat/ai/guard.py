@@ -113,7 +113,7 @@ class _Watch:
 
     def _may_begin(self, *, is_end: bool) -> bool:
         """Whether it is clear that this begins a reply. Raises Failure where it begins none."""
-        bare, asked = self.text.strip(), self._request.text.strip()
+        bare, message = self.text.strip(), self._request.text.strip()
         if not bare:
             return False
         low = bare.casefold()
@@ -128,7 +128,7 @@ class _Watch:
                 raise self.no_reply("json")
         if self._is_last:
             return True
-        for words, why in ((asked, "echo"), (self._said[-1] if self._said else "", "again")):
+        for words, why in ((message, "echo"), (self._said[-1] if self._said else "", "again")):
             if is_telling(words) and words.startswith(bare):
                 if not is_end:
                     return False
@@ -143,9 +143,13 @@ class _Watch:
     def _is_in_language(self, bare: str, *, is_end: bool) -> bool:
         """Whether the reply is in the language of the message; False while that is open. It is not asked where the message is in
         another language than the character's or names one, nor where she spoke another before. Raises Failure."""
-        asked = self._request.text
-        is_han = has_han(asked)
-        if is_han != (self._language == "zh") or not any(map(str.isalpha, asked)) or _NAMES_A_LANGUAGE.search(asked):
+        message = self._request.text
+        is_han = has_han(message)
+        if (
+            is_han != (self._language == "zh")
+            or not any(map(str.isalpha, message))
+            or _NAMES_A_LANGUAGE.search(message)
+        ):
             return True
         if any(not _has_letters_of(one, is_han=is_han) for one in self._said[-1:]):
             return True
@@ -161,9 +165,9 @@ class _Watch:
     def _cut(self) -> tuple[int | None, str]:
         """Where the reply ends before its time, and why: at a line of the user's, or at a token of a template."""
         line = self.text.rfind("\n", 0, self._at) + 1
-        found = [(match.start(), "user") for match in [self._label.search(self.text, line)] if match]
-        found += [(match.start(), "template") for match in [_TEMPLATE.search(self.text, self._at)] if match]
-        return min((one for one in found if one[0] >= self._at), default=(None, ""))
+        places = [(match.start(), "user") for match in [self._label.search(self.text, line)] if match]
+        places += [(match.start(), "template") for match in [_TEMPLATE.search(self.text, self._at)] if match]
+        return min((one for one in places if one[0] >= self._at), default=(None, ""))
 
     def _sure(self, *, is_end: bool) -> int:
         """Up to where the text may be shown: not what may become a user's label, a token, or a sentence that she always says."""

@@ -177,9 +177,9 @@ def _unit_of(id_: str, exchanges: Sequence[Exchange]) -> MemoryUnit:
     slices: list[MemorySlice] = []
     for _, group in groupby(range(len(exchanges)), key=topics.__getitem__):
         places = list(group)
-        told = "；".join(rules.understand(exchanges[i]).tags[exchanges[i].id] for i in places)[:SUMMARY_CHARS]
+        summary = "；".join(rules.understand(exchanges[i]).tags[exchanges[i].id] for i in places)[:SUMMARY_CHARS]
         at, start, end = exchanges[places[0]].at, 2 * places[0], 2 * places[-1] + 2
-        slices.append(MemorySlice(f"{id_}.{len(slices) + 1}", told, at, start, end))
+        slices.append(MemorySlice(f"{id_}.{len(slices) + 1}", summary, at, start, end))
     return MemoryUnit(id_, tuple(messages), tuple(slices))
 
 
@@ -230,8 +230,8 @@ class MemoryRecallProfileExtractor:
             if is_reply and exchanges:
                 exchanges[-1] = Exchange(exchanges[-1].id, slice_.timestamp, exchanges[-1].user, text)
             else:
-                said = ("", text) if is_reply else (text, "")
-                exchanges.append(Exchange(f"{slice_.id}.{len(exchanges)}", slice_.timestamp, *said))
+                sides = ("", text) if is_reply else (text, "")
+                exchanges.append(Exchange(f"{slice_.id}.{len(exchanges)}", slice_.timestamp, *sides))
         try:
             understood = extraction.understand(
                 model, exchanges, names=self._names, now=slice_.timestamp, prompts=prompts,

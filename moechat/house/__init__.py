@@ -255,8 +255,8 @@ class House:
             return self.model
         with self._lock:
             connection, chat, own = self._connection(use), self.config.chat, self.config.understanding
-            asked = (chat.temperature, chat.extra, chat.single_system, own.temperature, own.max_tokens, own.extra)
-            made_of = asked, chat.timeout_s, chat.local_timeout_s, chat.context_window, own.silence_s
+            settings = (chat.temperature, chat.extra, chat.single_system, own.temperature, own.max_tokens, own.extra)
+            made_of = settings, chat.timeout_s, chat.local_timeout_s, chat.context_window, own.silence_s
             if made_of != self._made_of:
                 self._models, self._made_of = {}, made_of
             if (use, connection) not in self._models:

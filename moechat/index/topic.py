@@ -55,7 +55,7 @@ class TopicHit:
 
 
 class TopicTable:
-    """Slices by topic path. Not locked: its owner is."""
+    """Slices by topic path. Not locked: its owner is. It has more than twenty methods because each question has one."""
 
     def __init__(self) -> None:
         self._rows, self._topics = np.zeros(64, ROW), np.full(64, GONE, np.int32)  # which topic each row stands in

@@ -105,10 +105,10 @@ class EpisodeView:
 
     def places(self, positions: Sequence[int] | np.ndarray) -> np.ndarray:
         """Where each of these stands in the view, HIDDEN where it does not."""
-        asked = np.asarray(positions, dtype=np.int64)
-        places = np.full(len(asked), HIDDEN)
-        known = asked < len(self._place_of)
-        places[known] = self._place_of[asked[known]]
+        numbers = np.asarray(positions, dtype=np.int64)
+        places = np.full(len(numbers), HIDDEN)
+        is_known = numbers < len(self._place_of)
+        places[is_known] = self._place_of[numbers[is_known]]
         return places
 
     def _in_view(self, positions: Sequence[int]) -> np.ndarray:

@@ -114,14 +114,14 @@ class Topics:
                 self._take()
 
     def _take(self) -> None:
-        rows, told = self._episodes.rows, self._episodes.told
-        alive = self._episodes.living()[: len(told)]
-        known = len(self._taken)
-        self.table.remove(np.flatnonzero(self._taken & ~alive[:known]).tolist())
-        self._days.extend([0] * (len(alive) - known))
-        new = (np.flatnonzero(alive[known:]) + known).tolist()
+        rows, tellings = self._episodes.rows, self._episodes.told
+        alive = self._episodes.living()[: len(tellings)]
+        count = len(self._taken)
+        self.table.remove(np.flatnonzero(self._taken & ~alive[:count]).tolist())
+        self._days.extend([0] * (len(alive) - count))
+        new = (np.flatnonzero(alive[count:]) + count).tolist()
         for position in sorted(new, key=lambda position: (rows[position] == NO_ROW, rows[position])):
-            record = NamedText(self._episodes.ids[position], told[position][0])
+            record = NamedText(self._episodes.ids[position], tellings[position][0])
             self._store.contained.run("topics", record, partial(self._bind, position), None)
         self._taken = alive
 

@@ -26,7 +26,7 @@ from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
 from moechat.recall.layers import Layers
 from moechat.recall.profile import Stable
-from moechat.recall.tail import BLOCKS, NOTHING, Background, Tail, boundaries_block, names_of
+from moechat.recall.tail import BLOCKS, NOTHING, Background, PromptTail, boundaries_block, names_of
 from moechat.recall.world import Placed, placed
 from moechat.settings.character import USER_NAMES, Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
@@ -81,8 +81,8 @@ def request(
     rests_on = in_context - {own}
     rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in events))
     over = [fact for one in (*stable.over, *background.over) for fact in (one.fact, one.by)]
-    known = (*stable.boundaries, *stable.facts, *background.boundaries, *background.news, *over)
-    rests_on.update(*((fact.id, *fact.draft.sources) for fact in known))
+    stated = (*stable.boundaries, *stable.facts, *background.boundaries, *background.news, *over)
+    rests_on.update(*((fact.id, *fact.draft.sources) for fact in stated))
     asking = context.store.exchanges.get(own)
     if asking.is_by_another(character.user_name):  # What is known of the user is told to nobody else as theirs.
         hits = [hit for hit in hits if hit.layer == "lore"]
@@ -202,7 +202,7 @@ def assemble(
     there = placed((hit for hit in recollection.hits if hit.layer == "lore"), background.lore)
     lead = _lead(character, prompts, there, background.stable)
     rest = replace(recollection, hits=[hit for hit in recollection.hits if hit.id not in there.ids])
-    blocks = Tail(character, prompts, rest, background, text, now).blocks()
+    blocks = PromptTail(character, prompts, rest, background, text, now).blocks()
     message, after = Message("user", text), list[Message]()
     macros = Macros({"char": character.name, "user": character.user_name}, now, character.language)
     history = [_without_macros(one, macros) for one in history]

@@ -68,7 +68,7 @@ def boundaries_block(prompts: Prompts, names: Mapping[str, str], boundaries: Seq
     return prompts.fill("boundaries", **names, entries=entries)
 
 
-class Tail:
+class PromptTail:
     """What stands behind the history and changes from turn to turn."""
 
     def __init__(

@@ -128,20 +128,20 @@ def former(cue: Cue, held: Callable[[], Sequence[Former]], near: Callable[[], Se
     if not (asks_before or asks(cue)):
         return []
     about = {hit.id for hit in near()} if asks_before else set()
-    asked = {name for name in STATES if ASKED[name].search(cue.text)}
+    states = {name for name in STATES if ASKED[name].search(cue.text)}
     folded, keywords = words.fold(cue.text), [word for word in words.keywords(cue.text, top_k=20) if len(word) > 1]
     chosen = [
         one for one in held()
-        if one.by.id in about or ((one.is_over or asks_before) and _concerns(one.fact, asked, folded))
+        if one.by.id in about or ((one.is_over or asks_before) and _concerns(one.fact, states, folded))
         or (asks_before and any(word in words.fold(one.fact.text) for word in keywords))
     ]  # fmt: skip
     return [(replace(_hit(one.fact, FORMER), text=formerly(one)), "") for one in reversed(chosen[-MOST_FORMER:])]
 
 
-def _concerns(fact: Fact, asked: Collection[str], folded: str) -> bool:
+def _concerns(fact: Fact, states: Collection[str], folded: str) -> bool:
     """Whether a fact is of a class that is asked for, or of somebody or something that is named."""
     names = (fact.draft.target, fact.draft.entity)
-    return keyword_class(fact.draft) in asked or any(len(name) > 1 and words.fold(name) in folded for name in names)
+    return keyword_class(fact.draft) in states or any(len(name) > 1 and words.fold(name) in folded for name in names)
 
 
 def formerly(former: Former, *, at_length: bool = True) -> str:

@@ -71,7 +71,7 @@ def _asked(sentence: str, reading: Reading, before: Sequence[str]) -> str | None
         return None
     asks, previous = _table(reading.language)["asks"], ""
     for clause in map(str.strip, _CLAUSE.findall(sentence)):
-        said, previous = previous, clause
+        whole, previous = previous, clause
         if asks["passing"].search(clause):
             continue
         if (request := asks["not"].match(clause)) is not None:
@@ -79,21 +79,21 @@ def _asked(sentence: str, reading: Reading, before: Sequence[str]) -> str | None
             if _HELPS.match(request[act]) and reading.saying.kind == DANGER:
                 return None
             own = f"{clause[: request.start(act)]} {clause[request.end(act) :]}"
-            return _topic(own, said, reading, before) if _SPEAKS.match(request[act]) else ""
+            return _topic(own, whole, reading, before) if _SPEAKS.match(request[act]) else ""
         way = asks["way"].search(clause) if reading.language == "zh" else asks["way"].match(clause)
         if way or (asks["call"].match(clause) and _CONTRAST.search(sentence)):
             return ""
     return None
 
 
-def _topic(own: str, said: str, reading: Reading, before: Sequence[str]) -> str:
+def _topic(own: str, whole: str, reading: Reading, before: Sequence[str]) -> str:
     """The telling words of what is not to be spoken of, or of what was said right before it; or whom a pronoun in it means, who
     was spoken of last."""
-    found = _telling(own) or _telling(said)
-    if _HE.search(own) and not found:
+    match = _telling(own) or _telling(whole)
+    if _HE.search(own) and not match:
         spoken = [who for text in (*before, reading.text) for who in _WHO.findall(text)]
-        found = [one for one in spoken[-1] if one] if spoken else []
-    return " ".join(found)
+        match = [one for one in spoken[-1] if one] if spoken else []
+    return " ".join(match)
 
 
 def _telling(text: str) -> list[str]:
@@ -120,9 +120,9 @@ def lifts(reading: Reading, boundary: FactDraft) -> bool:
 
 def _matter(text: str) -> set[str]:
     """The telling words of a text, in Chinese pairs of characters too; what is asked of her is often one character."""
-    found = {words.stem(word) for word in words.keywords(text, 30)}
-    found |= {pair for pair in words.tokens(text) if len(pair) == 2 and has_han(pair) and not _FUNCTION.search(pair)}
-    return (found | set(re.findall(r"[催夸劝哄撩骂列夹逗]", text))) - _GENERAL
+    match = {words.stem(word) for word in words.keywords(text, 30)}
+    match |= {pair for pair in words.tokens(text) if len(pair) == 2 and has_han(pair) and not _FUNCTION.search(pair)}
+    return (match | set(re.findall(r"[催夸劝哄撩骂列夹逗]", text))) - _GENERAL
 
 
 def concerns(targets: Sequence[str], text: str) -> bool:

@@ -27,8 +27,8 @@ def held(text: str) -> frozenset[str]:
 
 def words(text: str) -> list[str]:
     """The words of the table that a text has."""
-    found = _table()[0].finditer(_LOOKS.sub(" ", text.casefold().replace("’", "'")))
-    return [word for match in found if _table()[1][word := match["latin"] or match["han"]]]
+    matches = _table()[0].finditer(_LOOKS.sub(" ", text.casefold().replace("’", "'")))
+    return [word for match in matches if _table()[1][word := match["latin"] or match["han"]]]
 
 
 @cache

@@ -192,9 +192,9 @@ class KeptRows(Generic[T]):
         self._rows: dict[int, T] = {}  # The one that was asked for longest ago comes first.
         self._moment = (-1, -1)
 
-    def of(self, asked: Iterable[int]) -> dict[int, T]:
+    def of(self, rows: Iterable[int]) -> dict[int, T]:
         """The live rows of these numbers, in that order."""
-        numbers, before = [int(number) for number in asked], self._moment
+        numbers, before = [int(number) for number in rows], self._moment
         moment = self._session.epoch, self._session.pulse.generation
         if moment != before:
             is_known = bool(self._rows) and moment[0] == before[0]

@@ -277,6 +277,11 @@ class Talk:
     pinned: bool = False
     away: bool = False
 
+    def take(self, entry: Entry) -> None:
+        """What an entry changes of it."""
+        self.title, self.pinned = entry.get("title", self.title), entry.get("pinned", self.pinned)
+        self.away = entry.get("away", self.away)
+
     def entry(self) -> Entry:
         """What the log has to say of it beside its exchanges."""
         return {"op": "talk", "talk": self.name, "title": self.title, "pinned": self.pinned, "away": self.away}

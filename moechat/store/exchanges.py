@@ -124,14 +124,14 @@ class Exchanges:
         return {id_: by_id[id_] for id_ in ids if id_ in by_id}
 
     def _filed(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        known = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
-        filed = {row.exchange.id: row.exchange for row in self.rows(known)} if known else {}
+        numbers = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
+        filed = {row.exchange.id: row.exchange for row in self.rows(numbers)} if numbers else {}
         if lacking := [id_ for id_ in ids if id_ not in filed]:
-            found: dict[str, int] = dict(self._session.all(ROWS, {"ids": lacking}))
+            rows_by_id: dict[str, int] = dict(self._session.all(ROWS, {"ids": lacking}))
             if len(self._numbers) > MAX_KEPT_ROWS:
                 self._numbers = {}
-            self._numbers.update(found)
-            filed |= {row.exchange.id: row.exchange for row in self.rows(list(found.values()))}
+            self._numbers.update(rows_by_id)
+            filed |= {row.exchange.id: row.exchange for row in self.rows(list(rows_by_id.values()))}
         return filed
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:

@@ -106,12 +106,20 @@ class FactBook:
         self._order = sorted(facts, key=_place)
         self._by_id = {fact.id: fact for fact in self._order}
         self._citing: dict[str, dict[str, None]] = {}
+        self._rulings: Sequence[Fact] | None = None
         for fact in self._order:
             self._cite(fact)
 
     def all(self) -> list[Fact]:
         with self._lock:
             return list(self._order)
+
+    def rulings(self) -> Sequence[Fact]:
+        """What says of other findings that they hold no longer, oldest first; the same object until a fact changes."""
+        with self._lock:
+            if self._rulings is None:
+                self._rulings = [fact for fact in self._order if fact.draft.kind == "ruling"]
+            return self._rulings
 
     def of(self, ids: Iterable[str]) -> dict[str, Fact]:
         """By id, of those that are there."""
@@ -127,6 +135,7 @@ class FactBook:
     def change(self, gone: Collection[str], new: Iterable[Fact]) -> None:
         """Take facts out by id; put others in, in place of those with their ids."""
         with self._lock:
+            self._rulings = None
             for id_ in gone:
                 self._remove(id_)
             for fact in new:
@@ -203,7 +212,7 @@ class FindingRecords:
         self._kept = KeptRows(session, DIED, self._read)
         self._book: tuple[tuple[int, int], FactBook] | None = None
         self._superseding: tuple[tuple[int, int], list[Episode]] | None = None
-        self._superseded: tuple[object, object, frozenset[str]] = (None, None, frozenset())
+        self._superseded: tuple[Sequence[object], frozenset[str]] = ((None, None, None), frozenset())
 
     # ---- facts
 
@@ -306,14 +315,11 @@ class FindingRecords:
 
     def superseded(self, hidden: Collection[str]) -> frozenset[str]:
         """Ids of the episodes that are replaced by one that may be seen."""
-        newer, mask = self.superseding(), frozenset(hidden)
-        if self._superseded[0] is not newer or self._superseded[1] is not mask:
-            self._superseded = (newer, mask, superseded(newer, self.rulings(), mask))
-        return self._superseded[2]
-
-    def rulings(self) -> list[Fact]:
-        """What says of other findings that they hold no longer, oldest first."""
-        return [fact for fact in self.facts() if fact.draft.kind == "ruling"]
+        newer, book, mask = self.superseding(), self.fact_book(), frozenset(hidden)
+        of = newer, book.rulings(), mask
+        if any(one is not other for one, other in zip(of, self._superseded[0], strict=True)):
+            self._superseded = of, superseded(*of)
+        return self._superseded[1]
 
     def links_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Id → what it replaced, of these facts and episodes."""

@@ -79,7 +79,7 @@ class Log:
         unit = self._unit
         with unit.writing("begin"):
             settled = self._settle_entries(talk)
-            id_ = self._new_id(at)
+            id_ = _new_id(unit, at)
             node = Node(
                 id_, None if begins else unit.tree.leaf(talk), at.isoformat(), text, talk, speaker, tuple(attachments)
             )
@@ -343,13 +343,14 @@ class Log:
             raise NotFound(f"there is no exchange {id_!r}; `moechat log list` shows them")
         raise NotFound(f"exchange {id_!r} stands in a day file without a log entry; edit the day file instead")
 
-    def _new_id(self, at: datetime) -> str:
-        base = local(at, self._unit.zone).strftime("%Y%m%d-%H%M%S")
-        id_, n = base, 1
-        while id_ in self._unit.tree or self._unit.exchanges.by_ids([id_]):
-            n += 1
-            id_ = f"{base}-{n}"
-        return id_
+
+def _new_id(unit: Unit, at: datetime) -> str:
+    base = local(at, unit.zone).strftime("%Y%m%d-%H%M%S")
+    id_, n = base, 1
+    while id_ in unit.tree or unit.exchanges.by_ids([id_]):
+        n += 1
+        id_ = f"{base}-{n}"
+    return id_
 
 
 def _broken_off(text: str, withheld: bool) -> Variant:

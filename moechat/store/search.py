@@ -61,7 +61,7 @@ class Search:
 
     def replaced(self) -> frozenset[str]:
         """Ids of the episodes that do not hold, because one that may be listed replaced them."""
-        return superseded(self._findings.superseding(), self._findings.rulings(), self._unseen())
+        return superseded(self._findings.superseding(), self._findings.fact_book().rulings(), self._unseen())
 
     def _unseen(self) -> frozenset[str]:
         """Exchanges of other branches, taken back, or deleted by hand."""

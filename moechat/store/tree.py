@@ -229,11 +229,6 @@ class Growth:
     def _forgotten(self, entry: Entry) -> None:
         self.forgettings = max(self.forgettings, entry["n"])
 
-    def _told_of_talk(self, entry: Entry) -> None:
-        talk = self._talk(entry["talk"])
-        talk.title, talk.pinned = entry.get("title", talk.title), entry.get("pinned", talk.pinned)
-        talk.away = entry.get("away", talk.away)
-
     def _sort(self, node: Node) -> None:
         """Note what an exchange waits for."""
         is_hidden = node.id in self.retracted or any(node.id in ids for ids in self.forgets.values())
@@ -305,7 +300,7 @@ _STEPS: dict[str, Callable[[Growth, Entry], None]] = {
     "imported": Growth._imported,
     "forget": Growth._forget,
     "forgotten": Growth._forgotten,
-    "talk": Growth._told_of_talk,
+    "talk": lambda tree, entry: tree._talk(entry["talk"]).take(entry),
 }
 
 

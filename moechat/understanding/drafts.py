@@ -210,11 +210,11 @@ class CheckedAnswer:
             self._rule(one, old, quote.exchange)
         return None
 
-    def _close(self, one: answer.ExtractedVerb, plan: Episode, said: Exchange) -> None:
+    def _close(self, one: answer.ExtractedVerb, plan: Episode, exchange: Exchange) -> None:
         """A plan carried out, given up or moved: by an event of this answer that tells of it, else by one made of the plan."""
         status = _CLOSING[one.verb]
-        days = _days(one.to if status == "planned" else one.until, said.at)
-        days = days if days and gate.dates_stand(days, [said], [plan.event]) else None
+        days = _days(one.to if status == "planned" else one.until, exchange.at)
+        days = days if days and gate.dates_stand(days, [exchange], [plan.event]) else None
         matter, is_moved = f"{plan.event.text} {plan.event.object}", bool(days) and status == "planned"
         telling = [
             event for event in self._events
@@ -223,9 +223,9 @@ class CheckedAnswer:
         ]  # fmt: skip
         if any(plan.id in ids for ids in self._replaces.values()):
             return
-        told = _SAID["zh" if has_han(one.quote) else "en"].format(quote=one.quote)
+        sentence = _SAID["zh" if has_han(one.quote) else "en"].format(quote=one.quote)
         made = replace(
-            plan.event, text=told if status == "done" else _undated(plan.event.text, plan.since), sources=(said.id,),
+            plan.event, text=sentence if status == "done" else _undated(plan.event.text, plan.since), sources=(exchange.id,),
             status=status, insight="", quote=one.quote,
         )  # fmt: skip
         if status != "cancelled":
@@ -234,7 +234,7 @@ class CheckedAnswer:
         self._events[event] = None
         self._replaces[event] = (*self._replaces.get(event, ()), plan.id)
 
-    def _put_instead(self, one: answer.ExtractedVerb, old: Fact | Episode, said: Exchange) -> bool:
+    def _put_instead(self, one: answer.ExtractedVerb, old: Fact | Episode, exchange: Exchange) -> bool:
         """Put another finding in the place of one: that of this answer which says so, else one made of it with the new value."""
         if any(old.id in ids for ids in self._replaces.values()):
             return True
@@ -249,23 +249,23 @@ class CheckedAnswer:
         if not alike and not (one.to and draft.target and is_value):
             return False
         text = draft.text.replace(draft.target, one.to)
-        new = alike[0] if alike else replace(draft, text=text, target=one.to, sources=(said.id,), quote=one.quote)
+        new = alike[0] if alike else replace(draft, text=text, target=one.to, sources=(exchange.id,), quote=one.quote)
         self._facts[new] = None
         self._replaces[new] = (*self._replaces.get(new, ()), old.id)
         return True
 
-    def _rule(self, one: answer.ExtractedVerb, old: Fact | Episode, said: Exchange) -> None:
+    def _rule(self, one: answer.ExtractedVerb, old: Fact | Episode, exchange: Exchange) -> None:
         """Record that a finding holds no longer, or never did. The record has words of its own source alone, so that it goes with
         that."""
         tongue: Literal["zh", "en"] = "zh" if has_han(one.quote) else "en"
-        until = self._dated(one.until, [said]) if one.until else ""
+        until = self._dated(one.until, [exchange]) if one.until else ""
         label, beside = _RULED[tongue].get(one.verb, _ENDED[tongue]), [part for part in (until, one.reason) if part]
         if beside:
             label += f"（{'，'.join(beside)}）" if tongue == "zh" else f" ({', '.join(beside)})"
         text = f"{label}{'：' if tongue == 'zh' else ': '}“{one.quote}”"
         mark, entity = (old.draft.mark, old.draft.entity) if isinstance(old, Fact) else (old.event.mark, "user")
         ruling = FactDraft(
-            text, (said.id,), "ruling", entity, one.verb, one.reason, mark=mark, quote=one.quote, until=until
+            text, (exchange.id,), "ruling", entity, one.verb, one.reason, mark=mark, quote=one.quote, until=until
         )  # fmt: skip
         self._facts[ruling] = None
         self._replaces[ruling] = (*self._replaces.get(ruling, ()), old.id)
@@ -281,9 +281,9 @@ def _shares(one: str, other: str) -> bool:
     return any(not word[0].isdigit() for word in {*words.keywords(one, 20)} & {*words.keywords(other, 20)})
 
 
-def _undated(text: str, told: datetime) -> str:
+def _undated(text: str, sentence: datetime) -> str:
     """The words of a plan without the days that it was made for."""
-    for span in when.resolve(text, told, use="writing"):
+    for span in when.resolve(text, sentence, use="writing"):
         text = undated(text, span.phrase)
     return text
 

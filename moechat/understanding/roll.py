@@ -104,7 +104,7 @@ class _Elsewhere:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _UnderstoodBatch:
     """What was understood of some exchanges, and ``learned`` from that with the facts of a ``generation``."""
 
     exchanges: Sequence[Exchange]
@@ -168,7 +168,7 @@ class Roller:
         for reading in self.store.contained.each("rules", exchanges, _record, self._by_rules):
             self._put(reading, understood=understood)
 
-    def _by_rules(self, exchanges: Sequence[Exchange]) -> _Reading:
+    def _by_rules(self, exchanges: Sequence[Exchange]) -> _UnderstoodBatch:
         return self._reading(exchanges, _together([self._rules(exchange) for exchange in exchanges]))
 
     def read_imports(self, most: int = RULES_BATCH) -> int:
@@ -317,7 +317,7 @@ class Roller:
         self.problem = ""
         return not waiting
 
-    def _by_model(self, model: BackgroundModel, exchanges: Sequence[Exchange], now: datetime) -> _Reading:
+    def _by_model(self, model: BackgroundModel, exchanges: Sequence[Exchange], now: datetime) -> _UnderstoodBatch:
         earlier = self._earlier(exchanges)
         own = [replace(self._zoned(e), char=e.heard) for e in exchanges if not e.is_by_another(self._names()[0])]
         understanding = extraction.understand(
@@ -389,13 +389,15 @@ class Roller:
         }
         return [*self.layers.episodes.get(closed_here).values(), *plans[-MOST_PLANS:]]
 
-    def _reading(self, exchanges: Sequence[Exchange], understanding: Understanding, model: str = "") -> _Reading:
+    def _reading(
+        self, exchanges: Sequence[Exchange], understanding: Understanding, model: str = ""
+    ) -> _UnderstoodBatch:
         """With what it says of the known facts, worked out before the lock is taken."""
         generation, times = self.store.findings.facts_generation(), {e.id: e.at for e in exchanges}
         learned = self.layers.core.learn(understanding, times, set(times))
-        return _Reading(exchanges, understanding, generation, learned, model)
+        return _UnderstoodBatch(exchanges, understanding, generation, learned, model)
 
-    def _put(self, reading: _Reading, *, understood: bool) -> bool:
+    def _put(self, reading: _UnderstoodBatch, *, understood: bool) -> bool:
         """Store what was understood. Where an exchange changed meanwhile (corrected, taken back, another reply chosen), a
         model's answer is thrown away whole, since it may rest on the old words anywhere: False. The rules read each exchange
         by itself: only what changed is left out. What it says of the known facts is worked out again where they changed since.

@@ -56,7 +56,8 @@ class TalkEntry:
 class Desk:
     """``news`` is rung whenever something has changed that a tab may show; ``page`` is how many exchanges one shows at first.
 
-    Whose memory is on it, and which characters are, says the pass of the request.
+    Whose memory is on it, and which characters are, says the pass of the request. It has more than twenty methods because each
+    thing that a tab shows of a talk is one of its own.
     """
 
     def __init__(self, house: House) -> None:

@@ -77,7 +77,10 @@ class Wish(BaseModel):
 
 
 class Doings:
-    """What a tab can want of a desk, by name. Each gives JSON: ``note`` is said to the person, ``bad`` where it went wrong."""
+    """What a tab can want of a desk, by name. Each gives JSON: ``note`` is said to the person, ``bad`` where it went wrong.
+
+    It has more than twenty methods because each thing that can be wanted is one of its own.
+    """
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk

@@ -62,10 +62,10 @@ def moved(text: str, at: datetime, plan: tuple[datetime, datetime]) -> Span | No
 
 def _by(text: str, plan: tuple[datetime, datetime]) -> Span | None:
     """Where the plan goes by an amount: 推迟一周, two days earlier."""
-    found = compiled(_BY_ZH).search(text) or compiled(_BY_EN).search(text)
-    if found is None:
+    match = compiled(_BY_ZH).search(text) or compiled(_BY_EN).search(text)
+    if match is None:
         return None
-    parts = found.groupdict()
+    parts = match.groupdict()
     amount = zh.quantity(parts["much"]) if "much" in parts else en_times.quantity(parts["count"], parts["unit"])
     if amount is None:
         return None
@@ -77,7 +77,7 @@ def _by(text: str, plan: tuple[datetime, datetime]) -> Span | None:
         end = plan[1]
     whole = precision_of(start, end)
     unit = whole if whole in ("month", "year") else "day" if end - start < timedelta(days=1) else "range"
-    return Span(found.group().strip(), start, end, unit, found.span())
+    return Span(match.group().strip(), start, end, unit, match.span())
 
 
 def _shifted(moment: datetime, amount: Amount, sign: int, bound: int, *, of_months: bool = False) -> datetime:

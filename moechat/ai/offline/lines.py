@@ -6,17 +6,23 @@ is, in ``prompts/<language>/help.yaml``. The patterns lie beside this module.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from moechat.errors import DataError
+from moechat.model import Exchange
 from moechat.reading.patterns import Patterns, patterns
 from moechat.settings.defaults import defaults_folder
 from moechat.store import plain
+from moechat.when.names import has_han
 
 FILE, HELP = "offline.yaml", "help.yaml"
+
+FEW_LETTERS = 4  # A message of so few (ok, haha) is of no language.
+_VALUE = re.compile(r"(?:(^|(?<=[.!?] )))?\{(\w+)\}")  # The first group is there where a sentence begins.
 
 Says = Mapping[str, Sequence[str]]
 Ears = Patterns
@@ -56,3 +62,26 @@ def ears(language: str) -> Ears:
 @lru_cache(maxsize=64)
 def _read(path: Path, stamp: plain.Stamp | None, *, may_lead_out: bool) -> Any:
     return None if stamp is None else plain.read_yaml(path, as_text=True, may_lead_out=may_lead_out)
+
+
+def filled(line: str, values: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        text = values.get(match[2], "")
+        return text if match[1] is None else text[:1].upper() + text[1:]
+
+    return _VALUE.sub(value, line)
+
+
+def head(line: str) -> str:
+    """A sentence up to its first value."""
+    return line.partition("{")[0]
+
+
+def language_of(text: str, context: Sequence[Exchange], own: str) -> str:
+    """The language of a message; of a few letters that say nothing of it, that of the talk, else the character's ``own``."""
+    if has_han(text):
+        return "zh"
+    if len(re.findall("[A-Za-z]", text)) <= FEW_LETTERS:
+        before = context[-1].user if context else ""
+        return ("zh" if has_han(before) else "en") if before else own
+    return "en"

@@ -7,7 +7,7 @@ memory, world book or persona that shares most with it, and says it back. Equal 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,14 +18,14 @@ from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import in_whole
 from moechat.ai.offline import lines
 from moechat.ai.offline.memories import EARNEST, AnswerClause, Memories, content_words, own_times
-from moechat.ai.offline.record import Record, day_name
+from moechat.ai.offline.record import Knowledge, day_name, touches
 from moechat.ai.offline.retelling import ENDS, of_oneself, retold
 from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.window import Window
 from moechat.errors import ModelError
-from moechat.model import LONG_AGO, Exchange, FactDraft, Message, Understanding
+from moechat.model import LONG_AGO, Exchange, Message, Understanding
 from moechat.reading.saying import DANGER, DANGER_OTHER, earnest, mark
-from moechat.rules import foods, message
+from moechat.rules import message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
 from moechat.when import Span
@@ -36,7 +36,6 @@ LISTED = 4  # An enumeration of what was said has this many clauses.
 SHORT = {"zh": 12, "en": 6}  # A message of more pieces is more than a greeting.
 NOTED_IN = 9  # A receipt is given where none was in so many replies.
 LONGEST_QUOTE = {"zh": 50, "en": 140}  # A message of more characters is told by its clause alone.
-FEW_LETTERS = 4  # A message of so few (ok, haha) is of no language.
 ALIKE = 0.5  # An example of the persona answers a message that shares so much of its words.
 BODILY = ("tired", "unwell", "hospital")
 DAYS = {
@@ -48,7 +47,6 @@ ACUTE = ("threat", "emergency", "emergency_other")  # Here the emergency number 
 HARM = frozenset({"hurt", "quarrel", "danger", "danger_other"})
 LIGHT = frozenset({"glad", "role", "takeback", "limit", "goodnight"})
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
-_VALUE = re.compile(r"(?:(^|(?<=[.!?] )))?\{(\w+)\}")  # The first group is there where a sentence begins.
 
 
 class OfflineModel:
@@ -96,7 +94,7 @@ class _OfflineReply:
         )
         who = request.character
         self.own_language = who.language if who else "zh" if has_han(self.text) else "en"
-        self.language = self._spoken_in()
+        self.language = lines.language_of(self.text, self.request.context, self.own_language)
         self.reading = message.read(self.text, [one.user for one in request.context if one.user.strip() != self.text])
         self.kinds = frozenset({self.reading.kind, *self.reading.saying.kinds})
         self.name, self.user_name = (who.name, who.user_name) if who else ("MoeChat", "")
@@ -104,7 +102,7 @@ class _OfflineReply:
         self.colon, self.listing = ("，", "；") if self.language == "zh" else (", ", "; ")
         own = who.folder if who and self.language == self.own_language else None
         self.ears, self.says = lines.ears(self.language), lines.says(folders, self.language, own)
-        self.record = Record(request)
+        self.record = Knowledge(request)
         lately = request.lately or [exchange.char for exchange in request.context[-NOTED_IN:]]
         self.replies = [*lately, *request.earlier]  # oldest first
         names = [word for hit in request.hits if hit.layer == "lore" for word in hit.words]
@@ -112,15 +110,6 @@ class _OfflineReply:
         self.spans = [s for s in request.spans if not any(s.phrase in name or name in s.phrase for name in names)]
         self._recalled = partial(Memories, request, self.ears, (self.user_name, self.name))
         self.memories = self._recalled(self.spans)
-
-    def _spoken_in(self) -> str:
-        """The language of the message; of a few letters that say nothing of it, that of the talk."""
-        if has_han(self.text):
-            return "zh"
-        if len(re.findall("[A-Za-z]", self.text)) <= FEW_LETTERS:
-            before = self.request.context[-1].user if self.request.context else ""
-            return ("zh" if has_han(before) else "en") if before else self.own_language
-        return "en"
 
     def _hears(self, name: str, text: str) -> bool:
         return bool(self.ears["words"][name].search(text))
@@ -198,7 +187,9 @@ class _OfflineReply:
             return ""
         kinds = ("emergency",) if hurt in ACUTE else ("crisis", "emergency")
         places = lines.numbers(self.folders, self.language, kinds)
-        help_ = [_filled(self.says["help"][0], {"region": place, "numbers": self.comma.join(n)}) for place, n in places]
+        help_ = [
+            lines.filled(self.says["help"][0], {"region": place, "numbers": self.comma.join(n)}) for place, n in places
+        ]
         return self.glue.join([*help_, self.says["help_elsewhere"][0]])
 
     # ---- answers
@@ -208,7 +199,7 @@ class _OfflineReply:
         memories = self.memories if spans == self.spans else self._recalled(spans)
         if self._hears("about_me", question) and not spans:
             return self._about_user(memories)
-        if self._hears("may_eat", question) or any(_touches(question, fact) for fact in self.record.cannot_take()):
+        if self._hears("may_eat", question) or any(touches(question, fact) for fact in self.record.cannot_take()):
             return self._may_eat(question, memories)
         bare = self.ears["words"]["address"].sub(" ", question)
         if (answer := self._from_record(question, bare, spans)) is not None:
@@ -244,11 +235,11 @@ class _OfflineReply:
             return self._line("coming", said=self.listing.join(coming)) if coming else self._line("nothing_coming")
         if self._hears("when_is", bare) and (meant := self.record.meant(bare)):
             return self._line("known", said=f"{meant[0][0]}{self.colon}{meant[0][1]}")
-        if spans or self._hears("formerly", question) or not (asked := self.record.asked(bare)):
+        if spans or self._hears("formerly", question) or not (question_kind := self.record.asked(bare)):
             return None
-        if known := self.record.known(asked):
-            told = dict.fromkeys(map(self.record.to_user, known))
-            return self._line("known", said=self.comma.join(list(told)[-LISTED:]))
+        if facts := self.record.known(question_kind):
+            sentences = dict.fromkeys(map(self.record.to_user, facts))
+            return self._line("known", said=self.comma.join(list(sentences)[-LISTED:]))
         return None
 
     def _about_time(
@@ -296,11 +287,11 @@ class _OfflineReply:
         if memories.people(question):
             return self._tell(ranked[0], memories) if (ranked := memories.ranked(question)) else self._line("not_known")
         cannot = self.record.cannot_take()
-        touched = [fact for fact in cannot if _touches(question, fact)]
+        touched = [fact for fact in cannot if touches(question, fact)]
         if not cannot:
             return self._line("eat_unknown")
-        told = dict.fromkeys(map(self.record.to_user, touched or cannot))
-        return self._line("eat_not" if touched else "eat_care", said=self.comma.join(told))
+        sentences = dict.fromkeys(map(self.record.to_user, touched or cannot))
+        return self._line("eat_not" if touched else "eat_care", said=self.comma.join(sentences))
 
     def _of_me(self, question: str, memories: Memories) -> str:
         """A question about the character, answered by its examples, its persona and the world book."""
@@ -332,7 +323,11 @@ class _OfflineReply:
         for user, char in pairs:
             theirs = content_words(user.content)
             alike = len(words.keys() & theirs.keys()) / max(1, len(words | theirs))
-            if alike > share and not self._last_use(char.content) and not self._hears("refers", char.content):
+            if (
+                alike > share
+                and not any(char.content in reply for reply in self.replies)
+                and not self._hears("refers", char.content)
+            ):
                 best, share = char.content, alike
         return best if share >= ALIKE else ""
 
@@ -345,10 +340,10 @@ class _OfflineReply:
             return self._line("known", said=you or memory.text)
         day = self._day(memory.at)
         whole = memory.whole if 0 < len(memory.whole) <= LONGEST_QUOTE[self.language] else ""
-        is_part = len(whole) > len(memory.text) + FEW_LETTERS and not self._hears("tells", memory.text)
+        is_part = len(whole) > len(memory.text) + lines.FEW_LETTERS and not self._hears("tells", memory.text)
         if is_part and not re.search("[，。]", whole) and not self._asks(whole):  # What is asked may stand in the rest.
-            said = f"「{whole}」" if self.language == "zh" else f"“{whole}”"
-            return self._line("told_list_then" if day else "told_now", said=said, day=day)
+            quote = f"「{whole}」" if self.language == "zh" else f"“{whole}”"
+            return self._line("told_list_then" if day else "told_now", said=quote, day=day)
         if you and not (memory.at and own_times(memory.text, memory.at)):
             return self._line("known", said=you)
         if not day:
@@ -383,17 +378,17 @@ class _OfflineReply:
             return self._line(feeling)
         if short and self._hears("request", self.text):
             return self._line("request")
-        touched = [f for f in self.record.cannot_take() if _touches(self.text, f) and self._hears("eats", self.text)]
+        touched = [f for f in self.record.cannot_take() if touches(self.text, f) and self._hears("eats", self.text)]
         if touched:
             return self._line("eat_not", said=self.comma.join(dict.fromkeys(map(self.record.to_user, touched))))
         if self.reading.kind == "greeting":
             return self._line("greet")
         if self.reading.kind == "goodnight":
             return self._line("night")
-        noted = [_head(line) for line in self.says["noted"]]
-        if (known := self._news()) and not any(head and head in reply for head in noted for reply in self.replies):
-            return self._line("noted", said=self.comma.join(known))
-        lore = next((m for m in self.memories.all if m.named and not known), None)
+        noted = [lines.head(line) for line in self.says["noted"]]
+        if (facts := self._news()) and not any(head and head in reply for head in noted for reply in self.replies):
+            return self._line("noted", said=self.comma.join(facts))
+        lore = next((m for m in self.memories.all if m.named and not facts), None)
         if lore:
             return self._tell(lore, self.memories)
         if self.kinds & {"figure", "none", "question", "role"}:
@@ -414,9 +409,9 @@ class _OfflineReply:
         if not (HARM | LIGHT).isdisjoint(self.kinds):
             return []
         plans = [one for one in self._understood.events if one.status == "planned" and one.happened]
-        told = [self.record.to_user(fact) for fact in self._understood.facts if fact.entity == "user"]
+        sentences = [self.record.to_user(fact) for fact in self._understood.facts if fact.entity == "user"]
         days = [day_name(plan.happened[0], self.language) for plan in plans if plan.happened]
-        return list(dict.fromkeys(told))[:LISTED] or list(dict.fromkeys(days))
+        return list(dict.fromkeys(sentences))[:LISTED] or list(dict.fromkeys(days))
 
     # ---- wording
 
@@ -427,12 +422,13 @@ class _OfflineReply:
         sentences = self.says[name]
         first = (crc32(self.text.encode()) + len(self.request.earlier)) % len(sentences)
         turned = [*sentences[first:], *sentences[:first]]
-        return _filled(min(turned, key=lambda line: self._last_use(_filled(line, values), line)), values)
 
-    def _last_use(self, text: str, line: str = "") -> int:
-        """The place of the newest reply that has this text, 0 where none has; what tells something may be told again."""
-        fixed = "{said}" not in line
-        return max((place for place, reply in enumerate(self.replies, 1) if fixed and text in reply), default=0)
+        def last_use(line: str) -> int:
+            """The place of the newest reply that has it, 0 where none has; what tells something may be told again."""
+            text, is_fixed = lines.filled(line, values), "{said}" not in line
+            return max((place for place, reply in enumerate(self.replies, 1) if is_fixed and text in reply), default=0)
+
+        return lines.filled(min(turned, key=last_use), values)
 
     def _quoted(self, memory: AnswerClause, memories: Memories) -> str:
         """A memory inside a sentence: to "you" where that is safe, else in quotation marks."""
@@ -450,22 +446,3 @@ class _OfflineReply:
         if (now.date() - at.date()).days == 1 and not full:
             return yesterday
         return (day if at.year == now.year else with_year).format(at=at)
-
-
-def _filled(line: str, values: Mapping[str, str]) -> str:
-    def value(match: re.Match[str]) -> str:
-        text = values.get(match[2], "")
-        return text if match[1] is None else text[:1].upper() + text[1:]
-
-    return _VALUE.sub(value, line)
-
-
-def _touches(text: str, fact: FactDraft) -> bool:
-    """Whether a text names what the body does not take, or what belongs to that (cheese to dairy)."""
-    low, things = text.casefold(), foods.named(fact.target)
-    thing = fact.target.casefold()
-    return not things.isdisjoint(foods.held(text)) or (len(thing) > 1 and not things and thing in low)
-
-
-def _head(line: str) -> str:
-    return line.partition("{")[0]

@@ -43,7 +43,7 @@ class Asked:
     what: str
 
 
-class Record:
+class Knowledge:
     """What is known at one request, with the keyword of each fact as its class."""
 
     def __init__(self, request: ChatRequest) -> None:
@@ -69,20 +69,20 @@ class Record:
         what = next((name for name, pattern in ears["asked"].items() if pattern.search(question)), "")
         return Asked(whose, what) if whose and what else None
 
-    def known(self, asked: Asked) -> list[FactDraft]:
+    def known(self, question: Asked) -> list[FactDraft]:
         """The facts that answer, what was told last behind the rest."""
-        if asked.whose == {"user"}:
+        if question.whose == {"user"}:
             own = [fact for fact in self.facts if fact.entity == "user"]
-            classes = _ALSO.get(asked.what, (asked.what,))
-            found = [fact for fact in own if fact.keyword in classes]
-            return found or [fact for fact in own if fact.mark == "care" and asked.what in _CARE]
-        groups, names = asked.whose, {name for name in asked.whose if name not in _groups()}
+            classes = _ALSO.get(question.what, (question.what,))
+            matches = [fact for fact in own if fact.keyword in classes]
+            return matches or [fact for fact in own if fact.mark == "care" and question.what in _CARE]
+        groups, names = question.whose, {name for name in question.whose if name not in _groups()}
         relations = [
             fact
             for fact in self.facts
             if fact.kind == "relation" and (fact.target.casefold() in names or not groups.isdisjoint(_kin(fact.text)))
         ]
-        if asked.what in ("name", "who", "have"):
+        if question.what in ("name", "who", "have"):
             return relations
         people = {*names, *(fact.target.casefold() for fact in relations)}
         theirs = [
@@ -90,7 +90,7 @@ class Record:
             for fact in self.facts
             if fact.entity != "user" and (fact.entity.casefold() in people or not groups.isdisjoint(_kin(fact.entity)))
         ]
-        return [fact for fact in theirs if fact.keyword in _ALSO.get(asked.what, (asked.what,))]
+        return [fact for fact in theirs if fact.keyword in _ALSO.get(question.what, (question.what,))]
 
     def to_user(self, fact: FactDraft) -> str:
         return fact_to_user(fact.text, self._user_name, "zh" if has_han(fact.text) else "en") or fact.text.strip(ENDS)
@@ -155,5 +155,12 @@ def _kin(text: str) -> set[str]:
 
 
 def _class_of(draft: FactDraft) -> str:
-    found = (name for name, one in lines.ears("zh")["keywords"].items() if one.fullmatch(draft.keyword))
-    return next(found, draft.keyword)
+    matches = (name for name, one in lines.ears("zh")["keywords"].items() if one.fullmatch(draft.keyword))
+    return next(matches, draft.keyword)
+
+
+def touches(text: str, fact: FactDraft) -> bool:
+    """Whether a text names what the body does not take, or what belongs to that (cheese to dairy)."""
+    low, things = text.casefold(), foods.named(fact.target)
+    thing = fact.target.casefold()
+    return not things.isdisjoint(foods.held(text)) or (len(thing) > 1 and not things and thing in low)
