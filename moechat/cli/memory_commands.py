@@ -92,6 +92,8 @@ def _refused(args: argparse.Namespace, agent: Agent) -> None:
     if not args.json:
         counts = Counter(REASONS[one.why] for one in refused)
         print("; ".join(f"{reason}: {count}" for reason, count in counts.most_common()) or "nothing was refused")
+        for model, (true, count) in sorted(agent.store.state.trust.items()):
+            print(f"{model}: {true} of {count} findings bore a true quote")
 
 
 def _show(args: argparse.Namespace, several: Sequence[Details], agent: Agent) -> None:
