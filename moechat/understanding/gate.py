@@ -116,11 +116,19 @@ def dates_stand(happened: tuple[datetime, datetime], cited: Sequence[Exchange], 
             span for text in (exchange.user, exchange.char) for span in when.resolve(text, exchange.at, use="writing")
         ]
         slack = timedelta() if named else _NEAR
-        days.append((exchange.at - slack, exchange.at + slack))
+        days.append((_moved(exchange.at, -slack), _moved(exchange.at, slack)))
         for span in named:
             turns = (timedelta(), _WEEK, _YEAR) if _WEEKDAY.fullmatch(span.phrase.strip()) else (timedelta(), _YEAR)
-            days += [(span.start + sign * turn, span.end + sign * turn) for turn in turns for sign in (1, -1)]
+            days += [(_moved(span.start, turn), _moved(span.end, turn)) for one in turns for turn in (one, -one)]
     return any(first <= happened[1] and happened[0] <= last for first, last in days)
+
+
+def _moved(moment: datetime, by: timedelta) -> datetime:
+    """A moment so much later or earlier; at an end of the calendar the moment itself."""
+    try:
+        return moment + by
+    except OverflowError:
+        return moment
 
 
 def is_trusted(true: int, count: int) -> bool:

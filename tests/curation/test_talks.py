@@ -18,7 +18,9 @@ def spoken(home: Home, store: FileStore, text: str, talk: str = "") -> str:
 
 def test_a_memory_in_which_nothing_was_said_has_its_first_talk(store: FileStore) -> None:
     [first] = talks(store)
-    assert talk_as_json(first) == {"name": "", "first": "", "exchanges": 0, "last": None, "imports": []}
+    assert talk_as_json(first) == {
+        "name": "", "title": "", "pinned": False, "first": "", "exchanges": 0, "last": None, "imports": [],
+    }  # fmt: skip
 
 
 def test_talks_stand_by_the_time_of_their_last_exchange_with_their_first_line(home: Home, store: FileStore) -> None:

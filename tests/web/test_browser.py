@@ -94,7 +94,7 @@ def test_nothing_that_was_written_becomes_markup(data: Path, browser: Browser) -
     write(data, "歹", f"name: '<b>歹</b>'\nlanguage: zh\ngreeting: '{EVIL}'\n")
     (data / "agents" / "歹" / "data_base").mkdir()
     (data / "agents" / "歹" / "data_base" / "a.yaml").write_text(f"陷阱: '{EVIL}'\n", encoding="utf-8")
-    model = ScriptedModel([EVIL] * 2, understands=False)
+    model = ScriptedModel([f"好：{EVIL}", f"看：{EVIL}"], understands=False)
     with served(data, model=model, embedder=HashEmbedder()) as url, tab(browser, url) as page:
         for text in (EVIL, f"陷阱 {EVIL}"):
             assert EVIL in ask(page, text)
