@@ -182,7 +182,7 @@ class CheckedAnswer:
 
     def _dated(self, text: str, cited: Sequence[Exchange]) -> str:
         """A day, month or year if the exchanges name it, else "" (nobody said when)."""
-        days = _days(text, cited[-1].at)
+        days = days_of(text, cited[-1].at)
         return text if days and gate.dates_stand(days, cited, ()) else ""
 
     def _finding(self, number: int | str) -> Fact | Episode | None:
@@ -213,7 +213,7 @@ class CheckedAnswer:
     def _close(self, one: answer.ExtractedVerb, plan: Episode, exchange: Exchange) -> None:
         """A plan carried out, given up or moved: by an event of this answer that tells of it, else by one made of the plan."""
         status = _CLOSING[one.verb]
-        days = _days(one.to if status == "planned" else one.until, exchange.at)
+        days = days_of(one.to if status == "planned" else one.until, exchange.at)
         days = days if days and gate.dates_stand(days, [exchange], [plan.event]) else None
         matter, is_moved = f"{plan.event.text} {plan.event.object}", bool(days) and status == "planned"
         telling = [
@@ -310,7 +310,7 @@ def _event(event: answer.ExtractedEvent, cited: Sequence[Exchange]) -> Event:
     """The draft of an episode, its days absolute. Without a usable day from the model, the time words of its text count, as
     meant when they were said."""
     messages = sum(bool(text) for exchange in cited for text in (exchange.user, exchange.char))
-    happened = _days(event.happened or "", cited[-1].at)
+    happened = days_of(event.happened or "", cited[-1].at)
     draft = Event(
         **event.model_dump(include={"text", "subject", "predicate", "object", "place", "insight", "emotion", "status"}),
         mark=event.mark or mark_of(event.text),
@@ -347,7 +347,7 @@ def _dated(event: Event, at: datetime) -> Event:
     return replace(event, text=text, happened=(span.start, span.end), precision=span.precision)
 
 
-def _days(text: str, at: datetime) -> tuple[datetime, datetime] | None:
+def days_of(text: str, at: datetime) -> tuple[datetime, datetime] | None:
     """``2025-05-20``, ``2027-03`` or ``2025`` as whole days in the zone of ``at``, and two of them as a range:
     ``2027-03/2027-05`` is from March to May."""
     parts = [part.strip() for part in _RANGE.split(text.strip(), 1)]
