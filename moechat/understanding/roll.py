@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -130,6 +131,7 @@ class Roller:
     retry: Retry = field(default_factory=Retry)
     pace: BatchSize = field(default_factory=lambda: BatchSize(LARGEST_BATCH))
     problem: str = ""
+    _by_rules_alone: threading.Lock = field(default_factory=threading.Lock)
     _scene_end: str = ""  # The last exchange of the scene, according to the model.
 
     def __post_init__(self) -> None:
@@ -140,20 +142,22 @@ class Roller:
         """How many exchanges are understood by one call."""
         return min(self.layers.config().understanding.batch_size or LARGEST_BATCH, self.pace.size)
 
-    def by_rules(self) -> list[str]:
+    def by_rules(self) -> None:
         """Read the settled exchanges by rules, at once, each knowing those before it: what comes of a talk must not depend on
-        when it is read. Returns the exchanges that were read."""
-        pending = self.store.tree.pending()
-        noted = self._noted(pending)
-        ids = [id_ for id_ in pending if id_ not in noted]
-        exchanges = self._filed(ids)
-        with contextlib.suppress(DataError):  # A broken file is reported elsewhere; its exchanges stay queued.
-            for exchange in exchanges:
+        when it is read."""
+        # Whoever asks reads, in any thread; a reading that comes after a model's would undo it.
+        with (
+            self._by_rules_alone,
+            contextlib.suppress(DataError),
+        ):  # A broken file is reported elsewhere; it stays queued.
+            pending = self.store.tree.pending()
+            noted = self._noted(pending)
+            ids = [id_ for id_ in pending if id_ not in noted]
+            for exchange in self._filed(ids):
                 self._read([exchange], understood=False)
                 plans.keep(self.store, [exchange], self._names()[1])
                 self._lift(exchange)
                 self.layers.sync()
-        return ids
 
     def _lift(self, exchange: Exchange) -> None:
         """Put the boundaries that an exchange lifts into the archive, from where their owner can bring them back."""
@@ -285,8 +289,9 @@ class Roller:
         if self.retry.waits(now):
             return False
         try:
-            noted = self._noted(ids)  # where the disk was full, the rules did not come first
-            self._read([exchange for exchange in exchanges if exchange.id not in noted], understood=False)
+            with self._by_rules_alone:
+                noted = self._noted(ids)  # where the disk was full, the rules did not come first
+                self._read([exchange for exchange in exchanges if exchange.id not in noted], understood=False)
             readings = self.store.contained.each(
                 "model", exchanges, _record, lambda part: self._by_model(model, part, now)
             )
