@@ -22,9 +22,9 @@ AXES = 192
 RIDGE, KIND_RIDGE = 0.1, 1.0
 FOLDS = 5
 # From here on danger is heard. They were chosen by hand on sets of unseen hands that had been looked at by then: of 527 sayings
-# that mean it 488 are heard (.93), of 53 of songs, jests and work 3, of 120 ordinary messages of four evenings 10. To miss one
+# that mean it 482 are heard (.91), of 53 of songs, jests and work 3, of 120 ordinary messages of four evenings 10. To miss one
 # is worse than to ask once too often. What is printed was measured on examples left out.
-LEAD, FLOOR, OTHER_FLOOR = 0.0, 0.25, 0.35
+LEAD, FLOOR, OTHER_FLOOR = 0.025, 0.25, 0.35
 EVERYDAY = "everyday"
 NO_KIND = 0.05  # This share of examples may lie so far from all others that they count as "none".
 

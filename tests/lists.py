@@ -389,7 +389,9 @@ class ListSearch:
         return visible(self._store.findings.facts(), self._unseen())
 
     def replaced(self) -> frozenset[str]:
-        return superseded(self._store.findings.superseding(), self._store.findings.rulings(), self._unseen())
+        findings = self._store.findings
+        rulings = [fact for fact in findings.facts() if fact.draft.kind == "ruling"]
+        return superseded(findings.superseding(), rulings, self._unseen())
 
     def _unseen(self) -> set[str]:
         return {*self._store.tree.hidden(), *self._store.state.missing}
