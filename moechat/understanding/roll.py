@@ -144,16 +144,14 @@ class Roller:
 
     def by_rules(self) -> None:
         """Read the settled exchanges by rules, at once, each knowing those before it: what comes of a talk must not depend on
-        when it is read."""
-        # Whoever asks reads, in any thread; a reading that comes after a model's would undo it.
+        when it is read. One thread at a time: a reading that comes after a model's would undo it."""
         with (
             self._by_rules_alone,
             contextlib.suppress(DataError),
         ):  # A broken file is reported elsewhere; it stays queued.
             pending = self.store.tree.pending()
             noted = self._noted(pending)
-            ids = [id_ for id_ in pending if id_ not in noted]
-            for exchange in self._filed(ids):
+            for exchange in self._filed([id_ for id_ in pending if id_ not in noted]):
                 self._read([exchange], understood=False)
                 plans.keep(self.store, [exchange], self._names()[1])
                 self._lift(exchange)

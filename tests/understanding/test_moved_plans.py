@@ -8,7 +8,7 @@ from pathlib import Path
 from houses import Home, moment, say, silent
 
 from moechat.model import Event
-from moechat.understanding.drafts import _days
+from moechat.understanding.drafts import days_of
 
 INSIDE = re.compile(r"\w[（(]\s*\d{4}-\d\d-\d\d")
 
@@ -80,5 +80,5 @@ def test_a_range_that_a_model_gives_stays_a_range() -> None:
         "2019/2020": ("2019-01-01", "2020-12-31"),
         "2025-05-20/2025-05-22": ("2025-05-20", "2025-05-22"), "9999-01-01": None, "soon": None, "": None,
     }  # fmt: skip
-    found = {text: _days(text, at) for text in table}
+    found = {text: days_of(text, at) for text in table}
     assert {text: span and tuple(f"{one:%Y-%m-%d}" for one in span) for text, span in found.items()} == table
