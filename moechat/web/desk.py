@@ -19,7 +19,7 @@ from moechat.access.login_words import Language
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.cue import Cue
-from moechat.curation.talks import ENDINGS, talks, title
+from moechat.curation.talks import ENDINGS, title
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
 from moechat.house.studio import MAX_FILE_BYTES
@@ -138,13 +138,15 @@ class Desk:
 
     def _talks(self, place: Whereabouts, agent: Agent) -> list[TalkEntry]:
         """The talks that one can go to with this character."""
-        summaries = talks(agent.store)[::-1]
+        store = agent.store
+        newest = sorted(store.tree.talks.values(), key=lambda talk: talk.newest or "", reverse=True)
         here = [
-            TalkEntry(Whereabouts(place.character, place.world, one.name), one.title, one.pinned, is_here=True)
-            for one in sorted(summaries, key=lambda one: (not one.pinned, bool(one.name)))
+            TalkEntry(Whereabouts(place.character, place.world, one.name), title(store, one.name), one.pinned, True)
+            for one in sorted(newest, key=lambda talk: (not talk.pinned, bool(talk.name)))
+            if not one.away
         ]
-        if place.talk and place.talk not in [one.name for one in summaries]:
-            here.append(TalkEntry(place, title(agent.store, place.talk)))
+        if place.talk and place.talk not in [one.place.talk for one in here]:
+            here.append(TalkEntry(place, title(store, place.talk)))
         first = [Whereabouts(place.character)] if place.world else []
         others = (world for world in self.house.worlds(place.character, _user()) if world != place.world)
         worlds = [Whereabouts(place.character, world) for world in others]
@@ -162,21 +164,16 @@ class Desk:
     def do_with_talk(self, place: Whereabouts, words: Words, action: Mapping[str, str]) -> View:
         """Do it: ``note`` says so, ``gone`` that the talk is in no list any more, ``file`` and ``text`` are an export."""
         agent, act = self.agent(place), action.get("act", "")
-        if act in ("title", "pin", "unpin", "delete") and self.turns.current(agent.in_talk(place.talk)):
-            return {"note": words("wait_reply"), "bad": True}
-        if act == "export":
-            form: Any = action.get("form", "")
-            wish = {"talk": place.talk, "form": form, "reasons": action.get("reasons") == "true"}
-            text = perform(VERBS["export"], agent, wish)
-            name = title(agent.store, place.talk) or agent.character.name
-            return {"file": f"{_FILE_SIGNS.sub(' ', name).strip()}.{ENDINGS[form]}", "text": text}
-        values: dict[str, dict[str, Any]] = {
-            "title": {"title": action.get("title", "")},
-            "delete": {"forget": action.get("forget") == "true"},
-        }
-        if act not in ("title", "pin", "unpin", "delete"):
+        if act == "list" or (verb := VERBS.get(act)) is None:
             raise NotFound("there is no such thing to do with a talk")
-        perform(VERBS[act], agent, {"talk": place.talk, **values.get(act, {})})
+        if verb.waits and self.turns.current(agent.in_talk(place.talk)):
+            return {"note": words("wait_reply"), "bad": True}
+        values = {key: action[key] for key in verb.values.model_fields if key in action}
+        done = perform(verb, agent, values | {"talk": place.talk})
+        if verb.reads:
+            name = title(agent.store, place.talk) or agent.character.name
+            form: Any = values.get("form", "markdown")
+            return {"file": f"{_FILE_SIGNS.sub(' ', name).strip()}.{ENDINGS[form]}", "text": done}
         self.news.changed()
         return {"note": words(f"talk_{act}_done"), "gone": act == "delete" and bool(place.talk)}
 

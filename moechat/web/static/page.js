@@ -168,5 +168,12 @@ window.moechat = (() => {
   });
   starting.observe(document.documentElement, { childList: true, subtree: true });
 
-  return { $, state, kept, keep, ask, tell, go, open, listeners, toggleTheme, applyTheme, chooseLanguage };
+  // What the person gets as a file.
+  function handOut(blob, name) {
+    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
+
+  return { $, state, kept, keep, ask, tell, go, open, handOut, listeners, toggleTheme, applyTheme, chooseLanguage };
 })();

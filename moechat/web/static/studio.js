@@ -115,10 +115,7 @@ document.addEventListener("moechat:frame", () => {
     const answer = await fetch(address).catch(() => null);
     if (!answer?.ok) return cover_with((await answer?.json().catch(() => null))?.note ?? state.labels.away, "", 8);
     const name = /filename\*=UTF-8''(.+)$/.exec(answer.headers.get("content-disposition"))?.[1] ?? "moechat";
-    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(await answer.blob()) });
-    link.download = decodeURIComponent(name);
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    window.moechat.handOut(await answer.blob(), decodeURIComponent(name));
   }
 
   room.addEventListener("click", (event) => {

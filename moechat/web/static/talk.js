@@ -439,10 +439,7 @@ document.addEventListener("moechat:frame", () => {
     const view = await ask("talk-do", { talk: name, action });
     if (!view || view.bad) return;
     if (view.file) {
-      const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([view.text])), download: view.file });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-      return;
+      return window.moechat.handOut(new Blob([view.text]), view.file);
     }
     fold();
     await (view.gone && name === state.place.talk ? go({ talk: "", held: 0 }) : window.moechat.open());
@@ -462,7 +459,7 @@ document.addEventListener("moechat:frame", () => {
         return;
       }
       const reasons = String(sheet.querySelector("[name=reasons]")?.checked ?? false);
-      withTalk(data.talk, { act: data.act, form: data.form ?? "", forget: data.forget ?? "", reasons });
+      withTalk(data.talk, { act: data.act, form: data.form, forget: data.forget, reasons });
     },
     "new-talk": () => unfold(made(`<div>${state.labels.new_talk}</div>`)),
     find: () => (sheet.hidden ? find() : fold()),
