@@ -287,9 +287,7 @@ class Roller:
         if self.retry.waits(now):
             return False
         try:
-            with self._by_rules_alone:
-                noted = self._noted(ids)  # where the disk was full, the rules did not come first
-                self._read([exchange for exchange in exchanges if exchange.id not in noted], understood=False)
+            self.by_rules()  # where the disk was full, they did not come first
             readings = self.store.contained.each(
                 "model", exchanges, _record, lambda part: self._by_model(model, part, now)
             )
