@@ -14,7 +14,6 @@ import json
 import re
 import sqlite3
 import threading
-import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +31,6 @@ Values = Mapping[str, object]
 MAX_KEPT_ROWS = 2048
 FIRST_ROWS = 50  # ``each`` reads these, and the others only where they are asked for.
 PATIENCE_S = 30.0  # How long to wait for what another process holds.
-POLL_S = 0.01
 SCHEMA_VERSION = 5
 _SCHEMA = """
 CREATE TABLE owners (owner_id INTEGER PRIMARY KEY, identity TEXT, generation INTEGER DEFAULT 0, facts INTEGER DEFAULT 0,
@@ -274,7 +272,8 @@ class SqliteSession(StoreSession):
         where = self.path or ":memory:"
         db = sqlite3.connect(where, check_same_thread=False, isolation_level=None, timeout=PATIENCE_S)
         try:
-            db.execute("PRAGMA journal_mode=WAL")  # in memory it stays there
+            if not disk.patiently(lambda: _logs_ahead(db), PATIENCE_S):
+                raise sqlite3.OperationalError("database is locked")
             db.execute("PRAGMA synchronous=OFF")
             db.execute("PRAGMA secure_delete=ON")  # what is overwritten leaves no bytes in free pages
             db.execute("PRAGMA temp_store=MEMORY")  # what is sorted or packed is nowhere else meanwhile
@@ -418,15 +417,25 @@ class SqliteSession(StoreSession):
             self.all("VACUUM")
         except Locked:
             return False
-        limit = time.monotonic() + PATIENCE_S
-        # SQLite waits for readers by itself; where another process is just emptying the log, it gives up at once.
-        while True:
+
+        def is_empty() -> bool:  # SQLite waits for readers by itself; for one who is just emptying the log it does not.
             with contextlib.suppress(Locked):
-                if not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
-                    return True
-            if time.monotonic() > limit:
-                return False
-            time.sleep(POLL_S)
+                return not self.all("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+            return False
+
+        return disk.patiently(is_empty, PATIENCE_S)
+
+
+def _logs_ahead(db: sqlite3.Connection) -> bool:
+    """Write to a log first (in memory SQLite stays as it is). False where another process is about to write, for which SQLite
+    does not wait here: of two programs that make a cache at once the later would fail."""
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
 
 
 def _bound(values: Values) -> dict[str, Any]:

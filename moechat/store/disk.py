@@ -10,7 +10,8 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, tzinfo
 from io import FileIO
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 from moechat.clock import local
 from moechat.errors import DiskError, DiskFault, Locked
 
+POLL_S = 0.01
 LOG = "log.jsonl"
 STATE = "state.jsonl"
 REFLECTIONS = "reflection.jsonl"
@@ -185,3 +187,13 @@ def extend(file: FileIO, data: bytes, *, durably: bool = True) -> None:
             file.truncate(end)
             file.seek(end)
         raise
+
+
+def patiently(is_done: Callable[[], bool], patience_s: float) -> bool:
+    """Try again while another process is at it. Whether it was done in time."""
+    limit = time.monotonic() + patience_s
+    while not is_done():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(POLL_S)
+    return True

@@ -1,7 +1,8 @@
-"""A memory in tables of this process alone writes nothing to a disk."""
+"""A memory in tables of this process alone writes nothing to a disk; one in a file is made by one program at a time."""
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -80,3 +81,14 @@ def test_a_database_is_packed_while_other_threads_read(tmp_path: Path) -> None:
             reader.join()
         session.close()
     assert (all(packed), counts) == (True, {2000})
+
+
+def test_a_cache_that_another_program_is_just_making_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "rows.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")  # SQLite gives up at once here, whatever patience it was told to have
+    ready = threading.Timer(0.2, other.execute, ["COMMIT"])
+    ready.start()
+    SqliteSession(path).close()
+    ready.join()
+    other.close()
