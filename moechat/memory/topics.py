@@ -116,10 +116,10 @@ class Topics:
     def _take(self) -> None:
         rows, tellings = self._episodes.rows, self._episodes.told
         alive = self._episodes.living()[: len(tellings)]
-        count = len(self._taken)
-        self.table.remove(np.flatnonzero(self._taken & ~alive[:count]).tolist())
-        self._days.extend([0] * (len(alive) - count))
-        new = (np.flatnonzero(alive[count:]) + count).tolist()
+        before = len(self._taken)
+        self.table.remove(np.flatnonzero(self._taken & ~alive[:before]).tolist())
+        self._days.extend([0] * (len(alive) - before))
+        new = (np.flatnonzero(alive[before:]) + before).tolist()
         for position in sorted(new, key=lambda position: (rows[position] == NO_ROW, rows[position])):
             record = NamedText(self._episodes.ids[position], tellings[position][0])
             self._store.contained.run("topics", record, partial(self._bind, position), None)

@@ -141,18 +141,18 @@ def keep(store: Store, exchanges: Iterable[Exchange], character: str) -> None:
         hits = node.variant.hits if node and node.variant else ()
         at, state = exchange.at.isoformat(), store.state
         lately = (exchange.at - OVERDUE).isoformat()
-        open_ = [id_ for id_, (_, asking, answered) in state.plans.items() if asking > lately and not answered]
+        open_ = [id_ for id_, (_, asked_at, answered) in state.plans.items() if asked_at > lately and not answered]
         shown = [str(hit["id"]) for hit in hits if hit.get("recipe") == RECIPE]
         plans = {e.id: e.event for e in store.findings.by_ids([*open_, *shown]).values()} if open_ or shown else {}
-        words_here, rows = _words(exchange.user), dict[str, list[object]]()
+        spoken, rows = _words(exchange.user), dict[str, list[object]]()
         for id_, event in plans.items():
-            turns, asking, answered = state.plans.get(id_, (0, "", ""))
-            if asking and not answered and not _matter(event).isdisjoint(words_here):
+            turns, asked_at, answered = state.plans.get(id_, (0, "", ""))
+            if asked_at and not answered and not _matter(event).isdisjoint(spoken):
                 answered = at
             if id_ in shown:
                 turns += 1
-                asking = asking or (at if asks_after(exchange.heard, event, exchange.user, character) else "")
-            rows[id_] = [turns, asking, answered]
+                asked_at = asked_at or (at if asks_after(exchange.heard, event, exchange.user, character) else "")
+            rows[id_] = [turns, asked_at, answered]
         changed = {id_: row for id_, row in rows.items() if tuple(row) != state.plans.get(id_)}
         if changed:
             with store.writing("plans"):

@@ -89,11 +89,11 @@ def _asked(sentence: str, reading: Reading, before: Sequence[str]) -> str | None
 def _topic(own: str, whole: str, reading: Reading, before: Sequence[str]) -> str:
     """The telling words of what is not to be spoken of, or of what was said right before it; or whom a pronoun in it means, who
     was spoken of last."""
-    match = _telling(own) or _telling(whole)
-    if _HE.search(own) and not match:
+    telling = _telling(own) or _telling(whole)
+    if _HE.search(own) and not telling:
         spoken = [who for text in (*before, reading.text) for who in _WHO.findall(text)]
-        match = [one for one in spoken[-1] if one] if spoken else []
-    return " ".join(match)
+        telling = [one for one in spoken[-1] if one] if spoken else []
+    return " ".join(telling)
 
 
 def _telling(text: str) -> list[str]:
@@ -120,9 +120,9 @@ def lifts(reading: Reading, boundary: FactDraft) -> bool:
 
 def _matter(text: str) -> set[str]:
     """The telling words of a text, in Chinese pairs of characters too; what is asked of her is often one character."""
-    match = {words.stem(word) for word in words.keywords(text, 30)}
-    match |= {pair for pair in words.tokens(text) if len(pair) == 2 and has_han(pair) and not _FUNCTION.search(pair)}
-    return (match | set(re.findall(r"[催夸劝哄撩骂列夹逗]", text))) - _GENERAL
+    matter = {words.stem(word) for word in words.keywords(text, 30)}
+    matter |= {pair for pair in words.tokens(text) if len(pair) == 2 and has_han(pair) and not _FUNCTION.search(pair)}
+    return (matter | set(re.findall(r"[催夸劝哄撩骂列夹逗]", text))) - _GENERAL
 
 
 def concerns(targets: Sequence[str], text: str) -> bool:

@@ -149,9 +149,9 @@ class State:
                 marked.add(new)
 
     def _plans(self, entry: Entry) -> None:
-        for id_, (turns, asking, answered) in entry["rows"].items():
-            self.plans[id_] = (turns, asking, answered)
-            if asking or turns >= MAX_PLAN_TURNS:
+        for id_, (turns, asked_at, answered) in entry["rows"].items():
+            self.plans[id_] = (turns, asked_at, answered)
+            if asked_at or turns >= MAX_PLAN_TURNS:
                 self.spent.add(id_)
 
     def _found(self, entry: Entry) -> None:

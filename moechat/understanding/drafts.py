@@ -281,9 +281,9 @@ def _shares(one: str, other: str) -> bool:
     return any(not word[0].isdigit() for word in {*words.keywords(one, 20)} & {*words.keywords(other, 20)})
 
 
-def _undated(text: str, sentence: datetime) -> str:
+def _undated(text: str, told_at: datetime) -> str:
     """The words of a plan without the days that it was made for."""
-    for span in when.resolve(text, sentence, use="writing"):
+    for span in when.resolve(text, told_at, use="writing"):
         text = undated(text, span.phrase)
     return text
 

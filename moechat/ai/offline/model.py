@@ -386,9 +386,9 @@ class _OfflineReply:
         if self.reading.kind == "goodnight":
             return self._line("night")
         noted = [lines.head(line) for line in self.says["noted"]]
-        if (facts := self._news()) and not any(head and head in reply for head in noted for reply in self.replies):
-            return self._line("noted", said=self.comma.join(facts))
-        lore = next((m for m in self.memories.all if m.named and not facts), None)
+        if (news := self._news()) and not any(head and head in reply for head in noted for reply in self.replies):
+            return self._line("noted", said=self.comma.join(news))
+        lore = next((m for m in self.memories.all if m.named and not news), None)
         if lore:
             return self._tell(lore, self.memories)
         if self.kinds & {"figure", "none", "question", "role"}:

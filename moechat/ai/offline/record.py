@@ -74,8 +74,8 @@ class Knowledge:
         if question.whose == {"user"}:
             own = [fact for fact in self.facts if fact.entity == "user"]
             classes = _ALSO.get(question.what, (question.what,))
-            matches = [fact for fact in own if fact.keyword in classes]
-            return matches or [fact for fact in own if fact.mark == "care" and question.what in _CARE]
+            fitting = [fact for fact in own if fact.keyword in classes]
+            return fitting or [fact for fact in own if fact.mark == "care" and question.what in _CARE]
         groups, names = question.whose, {name for name in question.whose if name not in _groups()}
         relations = [
             fact
@@ -155,8 +155,8 @@ def _kin(text: str) -> set[str]:
 
 
 def _class_of(draft: FactDraft) -> str:
-    matches = (name for name, one in lines.ears("zh")["keywords"].items() if one.fullmatch(draft.keyword))
-    return next(matches, draft.keyword)
+    names = (name for name, one in lines.ears("zh")["keywords"].items() if one.fullmatch(draft.keyword))
+    return next(names, draft.keyword)
 
 
 def touches(text: str, fact: FactDraft) -> bool:
