@@ -27,6 +27,7 @@ from moechat.worker import Crew, Worker
 
 log = logging.getLogger(__name__)
 PAUSE = timedelta(seconds=10)  # A model that answers one at a time is not asked sooner after a turn: more may come.
+AT_ONCE = 4  # Exchanges that a turn gives their vectors itself, since they were said elsewhere a moment ago.
 EMBEDDED_AT_ONCE = 256  # Exchanges, before other background work has its turn.
 
 
@@ -295,7 +296,8 @@ class Jobs:
         self._roller.by_rules()
         if answered:
             self._layers.sync()
-            self.worker.submit(self.embed_some)  # never in the turn: an endpoint may take its time
+            self._layers.embed_in_time(self.worker.stopping, AT_ONCE)
+            self.worker.submit(self.embed_some)
 
     @disk.in_words()
     def settle(self, talk: str | None = None) -> None:

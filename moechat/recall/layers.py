@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -279,6 +279,11 @@ class Layers:
         if (table := self.dense.table(diary_index.TABLE)) is not None:
             table.prepare()
         return made
+
+    def embed_in_time(self, stop: Signal, limit: int) -> None:
+        """The same for what was said a moment ago, waiting no longer than a recall waits: an endpoint may take its time."""
+        if self.dense.failure is None:  # the background tries again, and tells it
+            wait([self._pool().submit(self.embed, stop, limit)], timeout=self.config().recall.deadline_ms / 1000)
 
     def sweep(self) -> int:
         """Overwrite the vectors of all that is no longer there, see ``Dense.sweep``. Returns how many were."""
