@@ -70,7 +70,7 @@ class Jobs:
         if not self._looks:
             with contextlib.suppress(DiskError):  # as below
                 self._store.upgrade()
-        if self._layers.is_reading:
+        if self._layers.unread_until:
             self.worker.submit(self._read_on)
         else:
             self._take_up()
@@ -131,7 +131,7 @@ class Jobs:
         """Look for idle work: after a pause, settle; after an idle hour, understand."""
         self._store.follow()
         self._layers.sync()
-        if self._layers.is_reading:
+        if self._layers.unread_until:
             self.worker.submit(self._read_on)
             return
         admitted = self._layers.dense.admit()
@@ -181,7 +181,7 @@ class Jobs:
         if done and left:
             self.worker.stopping.wait(taken_s)
             self.worker.submit(self.embed_some)
-        elif not left and dense.changing() and not self._layers.is_reading:
+        elif not left and dense.changing() and not self._layers.unread_until:
             dense.switch()
 
     def embed_events(self, most: int) -> None:
@@ -192,7 +192,7 @@ class Jobs:
 
     def _read_imports(self) -> None:
         """Read some of what was imported, by another process perhaps, and queue the rest behind other jobs."""
-        before = 0 if self._layers.is_reading else len(self._store.tree.unread())
+        before = 0 if self._layers.unread_until else len(self._store.tree.unread())
         if before and self._roller.read_imports() < before:
             self._layers.sync()
             self.worker.submit(self._read_imports)
@@ -212,7 +212,7 @@ class Jobs:
 
         ``closing``: until nothing waits.
         """
-        if self._layers.is_reading:
+        if self._layers.unread_until:
             return False
         if not closing and self._turn_ended is not None and self._roller.model().has_one_slot:
             if self._now() - self._turn_ended < PAUSE:
@@ -250,7 +250,7 @@ class Jobs:
 
     def _tend(self) -> None:
         """Associate, reflect and forget. If one of them fails, the others still run. What another thread is at is waited for."""
-        if self._layers.is_reading:
+        if self._layers.unread_until:
             return
         with self._tending:
             for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):

@@ -224,16 +224,12 @@ class Layers:
 
     @property
     def unread_until(self) -> datetime | None:
-        """Up to when the diary may hold more than can be recalled yet; None where it does not."""
+        """Up to when the diary may hold more than can be recalled yet: till then nothing is understood or tidied up. None where
+        all is read."""
         moment = self.diary.index.unread_until
         if moment is None:
             return None
         return datetime.fromtimestamp(min(moment, self.now().timestamp()), self.now().tzinfo)
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether some files are still to be read: then nothing is understood or tidied up."""
-        return self.unread_until is not None
 
     def read_on(self) -> bool:
         """Read and index some of what waits, the newest first. False where nothing waits any more."""
@@ -243,7 +239,7 @@ class Layers:
             self.store.read_on()
             self.diary.index.sync()
             self.diary.index.read_on()
-        if self.is_reading:
+        if self.unread_until:
             return True
         self.topics.anew()  # Its topics stand in the order in which they were first named.
         self.sync()
