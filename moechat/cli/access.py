@@ -7,18 +7,16 @@ import getpass
 import sys
 
 from moechat.access.register import CODE_LASTS, Register
-from moechat.cli.session import print_json
+from moechat.cli.session import tell
 from moechat.errors import MoeChatError
 
 
 def listing(args: argparse.Namespace) -> None:
     """The sessions that are open, a line each."""
     for session in Register(args.data).sessions():
-        if args.json:
-            print_json(session.model_dump(mode="json"))
-        else:
-            seen, until = (f"{moment.astimezone():%Y-%m-%d %H:%M}" for moment in (session.seen, session.until))
-            print(f"{session.id}  {session.address}  {session.browser}  last seen {seen}  until {until}")
+        seen, until = (f"{moment.astimezone():%Y-%m-%d %H:%M}" for moment in (session.seen, session.until))
+        line = f"{session.id}  {session.address}  {session.browser}  last seen {seen}  until {until}"
+        tell(args, session.model_dump(mode="json"), line)
 
 
 def revoke(args: argparse.Namespace) -> None:
@@ -34,7 +32,7 @@ def revoke(args: argparse.Namespace) -> None:
 def code(args: argparse.Namespace) -> None:
     minutes = int(CODE_LASTS.total_seconds() / 60)
     made = Register(args.data).new_code()
-    print_json({"code": made}) if args.json else print(f"{made}  ({minutes} min, once)")
+    tell(args, {"code": made}, f"{made}  ({minutes} min, once)")
 
 
 def password(args: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from moechat.cli.session import agent_of, confirm, open_house, pairs_of, print_json, tell, warn
+from moechat.cli.session import agent_of, confirm, open_house, pairs_of, tell, warn
 from moechat.errors import MoeChatError
 from moechat.house.studio import Studio
 from moechat.house.studio import lore_test as tested
@@ -19,23 +19,13 @@ LISTS = ("greetings", "tags")
 def list(args: argparse.Namespace) -> None:
     with open_house(args, looks=True) as house:
         characters, binned = house.characters(), house.studio.binned()
-    if args.json:
-        print_json({"characters": characters, "bin": binned})
-        return
-    for name in characters:
-        print(name)
-    for name in binned:
-        print(f"in the bin: {name}")
+    tell(args, {"characters": characters, "bin": binned}, *characters, *(f"in the bin: {name}" for name in binned))
 
 
 def show(args: argparse.Namespace) -> None:
     with open_house(args, looks=True) as house:
-        values = house.studio.values(args.name)
-    if args.json:
-        print_json({key: _plain(value) for key, value in values.items()})
-        return
-    for key, value in values.items():
-        print(f"{key}: {_plain(value)}")
+        values = {key: _plain(value) for key, value in house.studio.values(args.name).items()}
+    tell(args, values, *(f"{key}: {value}" for key, value in values.items()))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -78,15 +68,10 @@ def test(args: argparse.Namespace) -> None:
         trial = tried(agent, args.text)
         warn([*([trial.error] if trial.error else []), *agent.problems()])
     rows = [{"id": hit.id, "why": hit.why or "near in meaning", "tokens": hit.tokens} for hit in trial.fired]
-    if args.json:
-        prompt = [{"role": one.role, "content": one.content} for one in trial.prompt]
-        print_json({"prompt": prompt, "fired": rows, "reply": trial.reply})
-        return
-    for one in trial.prompt:
-        print(f"--- {one.role}\n{one.content}")
-    for row in rows:
-        print(f"+++ {row['id']}: {row['why']} ({row['tokens']} tokens)")
-    print(f"=== {trial.reply}")
+    prompt = [{"role": one.role, "content": one.content} for one in trial.prompt]
+    lines = [f"--- {one.role}\n{one.content}" for one in trial.prompt]
+    lines += [f"+++ {row['id']}: {row['why']} ({row['tokens']} tokens)" for row in rows]
+    tell(args, {"prompt": prompt, "fired": rows, "reply": trial.reply}, *lines, f"=== {trial.reply}")
 
 
 # ---- world books
@@ -95,19 +80,10 @@ def test(args: argparse.Namespace) -> None:
 def lore_test(args: argparse.Namespace) -> None:
     judgements, problems = tested(args.file, args.text)
     for one in judgements:
-        near = not one.fires and one.may_be_near
-        if args.json:
-            row = {
-                "id": one.entry.id,
-                "title": one.entry.keyword,
-                "fires": one.fires,
-                "why": one.why,
-                "by_meaning": near,
-            }
-            print_json(row)
-        else:
-            mark, meaning = "fires" if one.fires else "-    ", " (may come by meaning)" if near else ""
-            print(f"{mark} {one.entry.id} [{one.entry.keyword}] {one.why}{meaning}")
+        entry, near = one.entry, not one.fires and one.may_be_near
+        mark, meaning = "fires" if one.fires else "-    ", " (may come by meaning)" if near else ""
+        row = {"id": entry.id, "title": entry.keyword, "fires": one.fires, "why": one.why, "by_meaning": near}
+        tell(args, row, f"{mark} {entry.id} [{entry.keyword}] {one.why}{meaning}")
     warn(f"the key {pattern[:80]!r} {why}" for pattern, why in problems.items())
 
 
@@ -126,11 +102,7 @@ def you(args: argparse.Namespace) -> None:
     with open_house(args) as house:
         changes = {key: value or "" for key, value in _keys(args.set).items()}
         values = house.studio.you(args.character or "", args.user or "", changes)
-    if args.json:
-        print_json(values)
-        return
-    for key, value in values.items():
-        print(f"{key}: {value}")
+    tell(args, values, *(f"{key}: {value}" for key, value in values.items()))
 
 
 # ---- what they share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from moechat.cli.session import agent_of, open_house, print_json, progress, tell, warn
+from moechat.cli.session import agent_of, open_house, progress, tell, warn
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -12,11 +12,10 @@ def verify(args: argparse.Namespace) -> int:
         agent = agent_of(house, args)
         repaired = {"repaired": agent.store.repair()} if args.repair else {}
         report = agent.verify() | repaired
-    if args.json:
-        print_json(report)
-    else:
+    if not args.json:
         warn([*repaired.get("repaired", []), *report["problems"]])
-        print(", ".join(f"{name}: {value}" for name, value in report.items() if name not in ("problems", "repaired")))
+    counts = (f"{name}: {value}" for name, value in report.items() if name not in ("problems", "repaired"))
+    tell(args, report, ", ".join(counts))
     return 1 if report["problems"] else 0
 
 

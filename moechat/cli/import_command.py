@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moechat.agent import Agent
-from moechat.cli.session import agent_of, confirm, open_house, print_json, progress, tell, warn
+from moechat.cli.session import agent_of, confirm, open_house, progress, tell, warn
 from moechat.curation.brought import MARK
 from moechat.errors import MoeChatError
 from moechat.house import House
@@ -41,20 +41,17 @@ def _bring(args: argparse.Namespace, house: House, arrival: Arrival) -> None:
         warn(problems[:MAX_PROBLEM_LINES])
         raise MoeChatError(f"{arrival.path}: nothing was imported; {len(problems)} of its lines cannot be read")
     if args.dry_run:
-        _show(args, coming.preview())
+        row = coming.preview()
+        tell(args, row, *_lines(args, row))
         return
     row = coming.take(progress(quiet=args.json))
     if "character" not in row:  # It went to a memory.
         warn(coming.agent.problems())
-    if args.json:
-        print_json(row)
-    elif "character" in row:
-        _show(args, row)
-        print(
-            f"→ {row['character']}; talk: moechat say -c {row['character']} …, or choose {row['character']} in the page"
-        )
+    if "character" in row:
+        name = row["character"]
+        tell(args, row, *_lines(args, row), f"→ {name}; talk: moechat say -c {name} …, or choose {name} in the page")
     else:
-        print(_line(row))
+        tell(args, row, _line(row))
 
 
 def _line(row: Mapping[str, Any]) -> str:
@@ -89,14 +86,13 @@ def persona(args: argparse.Namespace) -> None:
         report = house.import_persona(args.folder, args.character, language=args.language, expires=args.expire)
     warn(report.notices)
     counts = {"events": report.events, "reflections": report.reflections, "exchanges": report.exchanges}
-    if args.json:
-        row = {"name": args.character, "folder": str(report.folder), **counts, "left_out": dict(report.left_out)}
-        print_json(row)
-        return
-    print(f"{report.name} → {report.folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-    for node, why in report.left_out.items():
-        print(f"left out {node}: {why}")
-    print(f"talk: moechat say -c {args.character} …, or choose {args.character} in the page")
+    row = {"name": args.character, "folder": str(report.folder), **counts, "left_out": dict(report.left_out)}
+    tell(
+        args, row,
+        f"{report.name} → {report.folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()),
+        *(f"left out {node}: {why}" for node, why in report.left_out.items()),
+        f"talk: moechat say -c {args.character} …, or choose {args.character} in the page",
+    )  # fmt: skip
 
 
 def take_back(args: argparse.Namespace) -> None:
@@ -133,12 +129,9 @@ def _take_back_memories(args: argparse.Namespace, agent: Agent) -> None:
 # ---- showing
 
 
-def _show(args: argparse.Namespace, row: Mapping[str, Any]) -> None:
+def _lines(args: argparse.Namespace, row: Mapping[str, Any]) -> Iterator[str]:
     """A preview, before anything is written."""
-    if args.json:
-        print_json(row)
-        return
-    print(f"{args.file}: {row['kind']}")
+    yield f"{args.file}: {row['kind']}"
     for key, value in row.items():
         if key == "kind" or value in ("", None, [], {}, ()):
             continue
@@ -147,4 +140,4 @@ def _show(args: argparse.Namespace, row: Mapping[str, Any]) -> None:
             value = ", ".join(f"{name} × {count}" if count != 1 else name for name, count in value.items())
         elif isinstance(value, list | tuple):
             value = ", ".join(map(str, value))
-        print(f"  {label}: {value}")
+        yield f"  {label}: {value}"

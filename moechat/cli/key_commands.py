@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from moechat.access.keys import Key, Keyring
-from moechat.cli.session import print_json, tell
+from moechat.cli.session import tell
 
 
 def add(args: argparse.Namespace) -> None:
@@ -23,13 +23,8 @@ def add(args: argparse.Namespace) -> None:
 
 def listing(args: argparse.Namespace) -> None:
     for key in Keyring(args.data).listed():
-        if args.json:
-            print_json(_row(key))
-        else:
-            since = f"{key.since.astimezone():%Y-%m-%d}"
-            print(
-                f"{key.id}  {key.name}  {_reach(key)}  {key.per_minute}/min  {key.begun} of {key.new} memories  since {since}"
-            )
+        begun = f"{key.begun} of {key.new} memories  since {key.since.astimezone():%Y-%m-%d}"
+        tell(args, _row(key), f"{key.id}  {key.name}  {_reach(key)}  {key.per_minute}/min  {begun}")
 
 
 def revoke(args: argparse.Namespace) -> None:

@@ -27,11 +27,7 @@ def speed(args: argparse.Namespace) -> None:
     from moechat.bench import speed
 
     figures = speed.speed(args.entries)
-    if args.json:
-        print_json(figures)
-        return
-    for name, value in figures.items():
-        print(f"{name:>16}  {value}")
+    tell(args, figures, *(f"{name:>16}  {value}" for name, value in figures.items()))
 
 
 def recall(args: argparse.Namespace) -> None:

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterator
 
-from moechat.cli.session import print_json, warn
+from moechat.cli.session import tell, warn
 from moechat.clock import SystemClock
 from moechat.errors import MoeChatError
 from moechat.house.migration import Move, Outcome, Summary
@@ -18,7 +18,7 @@ from moechat.settings import config as settings
 def migrate(args: argparse.Namespace) -> int:
     if args.way == "schema":
         applied = update_tables(settings.load(args.config), args.config)
-        print_json({"applied": applied}) if args.json else print(", ".join(applied) or "the tables are up to date")
+        tell(args, {"applied": applied}, ", ".join(applied) or "the tables are up to date")
         return 0
     with _moving(args) as move:
         if args.way == "to-postgres":
@@ -50,7 +50,5 @@ def _each(args: argparse.Namespace, owners: Iterator[Owner], move: Callable[[Own
             failed = True
             continue
         row = {**owner._asdict(), "outcome": outcome, **vars(moved)}
-        print_json(row) if args.json else print(
-            ", ".join(f"{key}: {value}" for key, value in row.items() if value != "")
-        )
+        tell(args, row, ", ".join(f"{key}: {value}" for key, value in row.items() if value != ""))
     return int(failed)

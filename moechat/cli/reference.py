@@ -1,15 +1,11 @@
-"""``docs/commands.md``, written from the parser of the commands: ``python -m moechat.cli.reference``.
-
-It reads the parser's own description of itself, not its help text, which differs between versions of Python.
-"""
+"""``docs/commands.md``, written from the table of the commands: ``python -m moechat.cli.reference``."""
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from moechat.cli.main import parser
+from moechat.cli.main import Arg, commands
 
 HEAD = """\
 # 命令 · Commands
@@ -34,66 +30,39 @@ SHARED = ("--data", "--config", "--character", "--user", "--world", "--now", "--
 
 def reference() -> str:
     """The document, as it is committed."""
-    all_commands = commands()
-    parts = [HEAD, _shared(all_commands.values())]
-    for name, command in all_commands.items():
-        parts += [f"## `moechat {name}`\n", f"{_sentence(command.description or '')}\n", _usage(name, command)]
-        if rows := [_row(action) for action in _own(command)]:
-            parts.append(_table(rows))
+    rows = {option: one for row in commands() for one in row.arguments for option in one.names.split()}
+    parts = [HEAD, "Options of most commands:\n\n" + _table(_row(rows[option]) for option in SHARED)]
+    for row in commands():
+        own = [one for one in row.arguments if not {*one.names.split()} & {*SHARED}]
+        shapes = sorted(map(_shape, own), key=lambda shape: shape[0] == "[")
+        names = {name for one in row.arguments for name in one.names.split()}
+        also = " ".join(f"`{option}`" for option in SHARED if option in names)
+        parts += [f"## `moechat {row.name}`\n", f"{_sentence(row.about)}\n"]
+        parts += [f"```\n{' '.join(['moechat', row.name, *shapes])}\n```\n\nAlso: {also}\n"]
+        parts += [_table(map(_row, own))] if own else []
     return "\n".join(parts)
 
 
-def commands(below: argparse.ArgumentParser | None = None, name: str = "") -> dict[str, argparse.ArgumentParser]:
-    """Every command that runs, by its full name (``say``, ``bench speed``)."""
-    parser_ = below or parser()
-    for action in parser_._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            deeper = (commands(chosen, f"{name} {word}".strip()) for word, chosen in action.choices.items())
-            return {full: command for group in deeper for full, command in group.items()}
-    return {name: parser_}
-
-
-def _own(command: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in command._actions:
-        if "--help" not in action.option_strings and not _is_shared(action):
-            yield action
-
-
-def _is_shared(action: argparse.Action) -> bool:
-    return any(option in SHARED for option in action.option_strings)
-
-
-def _shared(commands: Iterable[argparse.ArgumentParser]) -> str:
-    """The options that most commands take, in the order of SHARED."""
-    actions = {option: action for c in commands for action in c._actions for option in action.option_strings}
-    return "Options of most commands:\n\n" + _table(_row(actions[option]) for option in SHARED if option in actions)
-
-
-def _usage(name: str, command: argparse.ArgumentParser) -> str:
-    words = ["moechat", name, *sorted((_shape(action) for action in _own(command)), key=lambda shape: shape[0] == "[")]
-    shared = [option for option in SHARED if option in command._option_string_actions]
-    return f"```\n{' '.join(words)}\n```\n\nAlso: {' '.join(f'`{option}`' for option in shared)}\n"
-
-
-def _shape(action: argparse.Action) -> str:
+def _shape(one: Arg) -> str:
     """An argument as it stands in a usage line, in brackets where it may be left out."""
-    shape = " ".join([*action.option_strings[-1:], *([_value(action)] if action.nargs != 0 else [])])
-    if action.nargs in ("*", "+"):
-        shape += " …"
-    return shape if action.required and action.nargs != "*" else f"[{shape}]"
+    name, nargs = one.names.split()[-1], one.shape.get("nargs")
+    is_option = name.startswith("-")
+    shape = f"{name}{_value(one)}" if is_option else _value(one).strip()
+    shape += " …" if nargs in ("*", "+") else ""
+    return shape if one.shape.get("required", not is_option) and nargs not in ("?", "*") else f"[{shape}]"
 
 
-def _value(action: argparse.Action) -> str:
-    if action.choices:
-        return "{" + ",".join(map(str, action.choices)) + "}"
-    return str(action.metavar or action.dest.upper())
+def _value(one: Arg) -> str:
+    if "action" in one.shape and one.shape["action"] == "store_true":
+        return ""
+    if choices := one.shape.get("choices"):
+        return f" {{{','.join(choices)}}}"
+    return f" {one.shape.get('metavar') or one.shape.get('dest') or one.names.split()[-1].strip('-').upper()}"
 
 
-def _row(action: argparse.Action) -> tuple[str, str]:
-    if not action.option_strings:
-        return f"`{_value(action)}`", action.help or ""
-    value = "" if action.nargs == 0 else f" {_value(action)}"
-    return f"`{', '.join(action.option_strings)}{value}`", action.help or ""
+def _row(one: Arg) -> tuple[str, str]:
+    options = ", ".join(name for name in one.names.split() if name.startswith("-"))
+    return f"`{f'{options}{_value(one)}'.strip()}`", one.about
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:

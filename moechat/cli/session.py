@@ -50,12 +50,15 @@ def progress(*, quiet: bool) -> Callable[[int, int], None]:
 
 
 def tell(args: argparse.Namespace, row: object, *lines: str) -> None:
-    """What a command gives: one JSON object, or lines for people."""
-    print_json(row) if args.json else print(*lines, sep="\n")
+    """What a command gives: one JSON object, or lines for people, if there are any."""
+    if args.json:
+        print_json(row)
+    elif lines:
+        print(*lines, sep="\n", flush=True)
 
 
 def print_json(value: object) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
 def warn(problems: Iterable[object]) -> None:

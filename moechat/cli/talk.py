@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from moechat.agent import Agent
-from moechat.cli.session import agent_of, confirm, open_house, print_json, progress, tell, warn
+from moechat.cli.session import agent_of, confirm, open_house, progress, tell, warn
 from moechat.cli.when import span_as_json
 from moechat.curation.talks import TalkSummary, talk_as_json
 from moechat.errors import MoeChatError, NotFound
@@ -49,23 +49,22 @@ def recall(args: argparse.Namespace) -> None:
         agent = agent_of(house, args)
         recollection = agent.in_talk(args.talk or "").recall(args.text)
         warn([*agent.problems(), *recollection.notices])
-    if args.json:
-        print_json(_recollection_as_json(recollection))
-        return
+    tell(args, _recollection_as_json(recollection), *_recollection_in_lines(recollection))
+
+
+def _recollection_in_lines(recollection: Recollection) -> Iterator[str]:
     for span in recollection.spans:
-        print(f"{span.phrase}: {span.start:%Y-%m-%d %H:%M} – {span.end:%Y-%m-%d %H:%M}")
+        yield f"{span.phrase}: {span.start:%Y-%m-%d %H:%M} – {span.end:%Y-%m-%d %H:%M}"
     for span in recollection.empty_spans:
-        print(f"{span.phrase}: no record")
+        yield f"{span.phrase}: no record"
     if recollection.unread_until:
-        print(f"what was said before {recollection.unread_until:%Y-%m-%d %H:%M} is still being read")
+        yield f"what was said before {recollection.unread_until:%Y-%m-%d %H:%M} is still being read"
     if recollection.is_silent:
-        print("nothing of the past belonged here")
+        yield "nothing of the past belonged here"
     for hit in recollection.hits:
         moment = f"{hit.time:%Y-%m-%d %H:%M} " if hit.time else ""
-        print(f"[{hit.layer} {hit.recipe} {hit.score:.3f}] {moment}{hit.text}")
-    for dropped in recollection.dropped:
-        if dropped.why == "in_context":
-            print(f"[{dropped.why}] {dropped.hit.text}")
+        yield f"[{hit.layer} {hit.recipe} {hit.score:.3f}] {moment}{hit.text}"
+    yield from (f"[{one.why}] {one.hit.text}" for one in recollection.dropped if one.why == "in_context")
 
 
 def usage(args: argparse.Namespace) -> None:
@@ -74,15 +73,12 @@ def usage(args: argparse.Namespace) -> None:
         agent = agent_of(house, args)
         days = [asdict(spent) for spent in agent.store.usage.days()]
         warn(agent.problems())
-    if args.json:
-        for spent in days:
-            print_json(spent)
-        return
-    print(f"{'day':10}  {'use':13}  {'calls':>6}  {'prompt':>9}  {'reply':>8}  {'cached':>6}  {'same':>5}")
+    if not args.json:
+        print(f"{'day':10}  {'use':13}  {'calls':>6}  {'prompt':>9}  {'reply':>8}  {'cached':>6}  {'same':>5}")
     for spent in days:
         cached, same = share(spent["cached"], spent["reported"]), share(spent["same"], spent["compared"])
         counts = f"{spent['calls']:6}  {spent['prompt']:9}  {spent['reply']:8}"
-        print(f"{spent['day']:10}  {spent['use']:13}  {counts}  {cached:>6}  {same:>5}")
+        tell(args, spent, f"{spent['day']:10}  {spent['use']:13}  {counts}  {cached:>6}  {same:>5}")
 
 
 def understand(args: argparse.Namespace) -> int:
@@ -103,16 +99,14 @@ def understand(args: argparse.Namespace) -> int:
         queued, work = len(agent.store.tree.pending()), agent.past.work()
         has_model = agent.reflection.model().understands
         warn(agent.problems())
-    if args.json:
-        print_json({"queued": queued, "has_model": has_model, "past": asdict(work)})
-    else:
-        why = "until the next pause, or --wait" if has_model else "until a language model is connected"
-        print(f"queued: {queued} exchanges{f', {why}' if queued else ''}")
-        cost = f"about {work.calls} calls and {work.tokens} tokens ({work.spent} of {work.budget or 'any'} spent today)"
-        print(
-            f"read by the rules alone: {work.exchanges} exchanges of {work.days} days{f', {cost}' if work.calls else ''}"
-        )
-        print(STANDING[work.standing])
+    why = "until the next pause, or --wait" if has_model else "until a language model is connected"
+    cost = f"about {work.calls} calls and {work.tokens} tokens ({work.spent} of {work.budget or 'any'} spent today)"
+    tell(
+        args, {"queued": queued, "has_model": has_model, "past": asdict(work)},
+        f"queued: {queued} exchanges{f', {why}' if queued else ''}",
+        f"read by the rules alone: {work.exchanges} exchanges of {work.days} days{f', {cost}' if work.calls else ''}",
+        STANDING[work.standing],
+    )  # fmt: skip
     return int(args.wait and work.standing in ("no_model", "failing"))
 
 
@@ -153,17 +147,14 @@ def _list(agent: Agent, args: argparse.Namespace) -> None:
         tell(args, row, f"{row['mark']} {row['id']} [{row['status']}]{talk} {row['text']}")
 
 
-def _print_talks(summaries: Sequence[TalkSummary], *, in_json: bool) -> None:
+def _print_talks(args: argparse.Namespace, summaries: Sequence[TalkSummary]) -> None:
     """Every talk, the one that was last spoken in last."""
     for talk in summaries:
-        if in_json:
-            print_json(talk_as_json(talk))
-            continue
         batches = "".join(f", imported {one.at:%Y-%m-%d} as {one.batch}" for one in talk.imports)
         last = f"last {talk.last:%Y-%m-%d %H:%M}" if talk.last else "nothing said"
         name = (talk.name or FIRST_TALK) + (f" “{talk.title}”" if talk.title not in ("", talk.name) else "")
         mark = "* " if talk.pinned else ""
-        print(f"{mark}{name} [{talk.exchanges} exchanges, {last}{batches}] {talk.first}")
+        tell(args, talk_as_json(talk), f"{mark}{name} [{talk.exchanges} exchanges, {last}{batches}] {talk.first}")
 
 
 def talks(args: argparse.Namespace) -> int:
@@ -178,13 +169,12 @@ def talks(args: argparse.Namespace) -> int:
                 return 1
         done = perform(verb, agent, {name: getattr(args, name) for name in verb.values.model_fields})
         if args.action == "list":
-            _print_talks(done, in_json=args.json)
+            _print_talks(args, done)
         elif args.action == "export":
             print(done, end="")
-        elif args.json:
-            print_json({"talk": args.talk, "done": done})
         else:
-            print(f"{args.action}: {args.talk or FIRST_TALK}{'' if done is None else f' ({done})'}")
+            line = f"{args.action}: {args.talk or FIRST_TALK}{'' if done is None else f' ({done})'}"
+            tell(args, {"talk": args.talk, "done": done}, line)
         warn(agent.problems())
     return 0
 
