@@ -181,7 +181,8 @@ class Guard:
 
     def _is_open(self, scope: Scope) -> bool:
         """Whether a request needs neither key nor session. A password that is set meanwhile ends that at once."""
-        return self.door.open_here and _arrives_here(scope) and not self._has_password
+        server = scope.get("server")  # Only this machine reaches a loopback address.
+        return self.door.open_here and server is not None and is_loopback(server[0]) and not self._has_password
 
     @property
     def _has_password(self) -> bool:
@@ -359,12 +360,6 @@ def _one(headers: Headers, name: str) -> str:
     if len(values) > 1:
         raise Refusal(400, f"{name}: is there more than once; send it once")
     return values[0].strip() if values else ""
-
-
-def _arrives_here(scope: Scope) -> bool:
-    """Whether a request came in by a loopback address, which only this machine reaches."""
-    server = scope.get("server")
-    return server is not None and is_loopback(server[0])
 
 
 def _opens_a_page(scope: Scope, headers: Headers) -> bool:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from moechat.errors import MoeChatError
 
@@ -65,10 +66,13 @@ def local_address() -> str:
 
 
 class Server(uvicorn.Server):
-    """A server that sets ``ending`` before it waits for its requests to end."""
+    """A server that sets ``ending`` before it waits for its requests to end. ``most`` of them may be under way at once."""
 
-    def __init__(self, config: uvicorn.Config, ending: asyncio.Event) -> None:
-        super().__init__(config)
+    def __init__(self, app: ASGIApp, ending: asyncio.Event, most: int | None = None) -> None:
+        super().__init__(uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, ws="none", proxy_headers=False,
+            timeout_graceful_shutdown=STOP_S, limit_concurrency=most,
+        ))  # fmt: skip
         self._ending = ending
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -74,7 +74,9 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     path, pairs = _closest(theirs, tree, leaf)
     matched = [(theirs[i], path[j]) for i, j in pairs]
     changed = {path[j].id: turns[i].user for i, j in pairs if theirs[i].user != path[j].user}
-    rewrites = len(changed) + _strange(len(turns), pairs) > MOST_CHANGES
+    # Turns between those that match, or after them, that match nothing; older ones may be from before us.
+    strange = len(turns) - pairs[0][0] - len(pairs) if pairs else 0
+    rewrites = len(changed) + strange > MOST_CHANGES
     choices = ((line.id, _reply_place(turn.reply, line)) for turn, line in matched)
     parent = _before(theirs, folded(message), path, pairs, tree.get(leaf or ""), rewrites=rewrites)
     twins = [line.id for line in tree.values() if line.parent == parent and line.user == folded(message)]
@@ -149,11 +151,6 @@ def _before(
         return path[min(pairs[-1][1] + beyond, len(path) - 1)].id
     is_leaf = message == leaf.user and not _likeness(turns[-1], leaf)
     return leaf.parent if is_leaf else leaf.id
-
-
-def _strange(count: int, pairs: Sequence[tuple[int, int]]) -> int:
-    """How many turns between those that match, or after them, match nothing. Older ones may be from before us."""
-    return count - pairs[0][0] - len(pairs) if pairs else 0
 
 
 # ---- which turn is which exchange

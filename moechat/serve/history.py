@@ -62,7 +62,7 @@ def read(raw: Sequence[Mapping[str, Any]], language: str = "zh") -> History:
     place = places[-1]
     message, after = messages[place], messages[place + 1 :]
     last = next((one for one in reversed(after) if one.role != "system"), None)
-    goes_on = last is not None and last.role == "assistant" and not _calls(last)
+    goes_on = last is not None and last.role == "assistant" and not (last.wire or {}).get("tool_calls")
     # The newest first. Standing orders of the front end may come after the one that matters.
     orders = list(takewhile(lambda one: one.role == "system", reversed(after))) if goes_on else []
     cue = next((one for one in orders if _NEXT_SPEAKER.search(one.content)), None)
@@ -109,10 +109,6 @@ def _message(raw: Mapping[str, Any]) -> Message:
 def _texts(content: object) -> list[str]:
     parts = content if isinstance(content, list) else []
     return [str(part["text"]) for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
-
-
-def _calls(message: Message) -> bool:
-    return bool((message.wire or {}).get("tool_calls"))
 
 
 def _without_notices(messages: Sequence[Message]) -> list[Message]:

@@ -20,7 +20,7 @@ from moechat import __version__
 from moechat.access.attempts import Attempts
 from moechat.access.guard import Door, Guard, error_body, is_loopback
 from moechat.access.keys import Keyring
-from moechat.access.listening import STOP_S, Server, address, announce, in_thread, listen, until_told
+from moechat.access.listening import Server, address, announce, in_thread, listen, until_told
 from moechat.errors import ConfigError, FieldError, MoeChatError
 from moechat.house import House
 from moechat.house.owners import Busy
@@ -200,11 +200,7 @@ def _server(
             shown, stop = page(house, ending, keyring, open_here=open_here, attempts=attempts)
             last.callback(stop)
             app = WithPage(api, shown)
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, ws="none",
-            timeout_graceful_shutdown=STOP_S, limit_concurrency=MAX_REQUESTS, proxy_headers=False,
-        )  # fmt: skip
-        yield Server(config, ending), listening, address(host, listening)
+        yield Server(app, ending, MAX_REQUESTS), listening, address(host, listening)
 
 
 def serve(

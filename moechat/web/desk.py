@@ -278,8 +278,8 @@ class Desk:
         before = later[0] if len(later) == later.maxlen else ""
         return self.talk(place, words, before) | {"is_newest": not before}
 
-    def trace(self, place: Whereabouts, words: Words, id_: str) -> str:
-        return str(macros("why", words).trace(self.conversation(place).trace(id_)))
+    def trace(self, place: Whereabouts, words: Words, id_: str) -> View:
+        return {"html": str(macros("why", words).trace(self.conversation(place).trace(id_)))}
 
 
 def _characters(house: House) -> list[str]:

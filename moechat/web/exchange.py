@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from moechat.turn import Shown
-from moechat.web import markdown, why
+from moechat.web import why
 from moechat.web.drawing import macros
 from moechat.web.turns import Turn
 from moechat.web.words import Words
@@ -43,22 +43,10 @@ def greeting(face: Face) -> str:
 
 def exchange(shown: Shown, face: Face, spans: Sequence[Span] = (), branches: Branches | None = None) -> str:
     """One exchange that is not being answered right now."""
-    draw = macros("talk", face.words)
-    below = draw.below(shown, Markup(why.memories(shown.grounds, face.words, spans)))
-    fork = draw.fork(branches) if branches else ""
-    return _article(shown, face, spans, shown.exchange.status, shown.exchange.char, below, fork)
+    memories = Markup(why.memories(shown.grounds, face.words, spans))
+    return str(macros("talk", face.words).exchange(shown, face, spans, memories, branches))
 
 
 def live(shown: Shown, turn: Turn, face: Face) -> str:
     """The exchange that is being answered right now."""
-    recollection = turn.recollection
-    below = "" if turn.reply else macros("talk", face.words).waiting(len(recollection.hits))
-    return _article(shown, face, recollection.spans, "streaming", turn.reply, below)
-
-
-def _article(
-    shown: Shown, face: Face, spans: Sequence[Span], status: str, reply: str, below: str, fork: str = ""
-) -> str:
-    texts = [why.span_in_words(span, face.words) for span in spans]
-    body = Markup(markdown.html(reply)) if reply else ""
-    return str(macros("talk", face.words).article(shown, face, texts, status, body, below, fork))
+    return str(macros("talk", face.words).live(shown, face, turn.recollection, turn.reply))

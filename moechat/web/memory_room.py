@@ -95,10 +95,6 @@ def _toggled(look: MemoryLook, action: Action) -> MemoryLook:
     return replace(look, opened="" if again else id_, doing="")
 
 
-def _kind_of_new(action: Action) -> str:
-    return author_room.kind_named(action.get("value", "").removeprefix("new_")) or "fact"
-
-
 MemoryOutcome = tuple[MemoryLook, Note]
 LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
     "store": _stored,
@@ -115,7 +111,9 @@ LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
     "forget": lambda look, action: replace(look, opened=action.get("id", ""), doing="forget"),
     "surely": lambda look, action: replace(look, opened=action.get("id", ""), doing="surely"),
     "cancel": lambda look, action: replace(look, doing=""),
-    "new": lambda look, action: replace(look, opened="", doing=_kind_of_new(action)),
+    "new": lambda look, action: replace(
+        look, opened="", doing=author_room.kind_named(action.get("value", "").removeprefix("new_")) or "fact"
+    ),
 }
 
 

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from moechat.access.attempts import Attempts
 from moechat.access.guard import NOSNIFF, Door, Guard, is_loopback
 from moechat.access.keys import Keyring
-from moechat.access.listening import STOP_S, Server, address, announce, in_thread, listen, until_told
+from moechat.access.listening import Server, address, announce, in_thread, listen, until_told
 from moechat.access.register import Register
 from moechat.errors import ConfigError
 from moechat.house import House
@@ -187,16 +187,8 @@ def _server(
         if phone:
             sockets.append(open_sockets.enter_context(listen(phone, sockets[0].getsockname()[1])))
         app, stop = make_app(house, ending, door)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            timeout_graceful_shutdown=STOP_S,
-            ws="none",
-            proxy_headers=False,
-            server_header=False,
-        )
         try:
-            yield Server(config, ending), sockets, [address(*one) for one in zip((host, phone), sockets, strict=False)]
+            yield Server(app, ending), sockets, [address(*one) for one in zip((host, phone), sockets, strict=False)]
         finally:
             stop()
 

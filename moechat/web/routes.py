@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,11 +21,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
 from moechat.access.keys import PASS, Pass
+from moechat.conversation import Conversation
 from moechat.errors import MoeChatError
 from moechat.web import fault_words, page_files, rooms, settings_room
 from moechat.web.clicks import Visit, Whereabouts
 from moechat.web.desk import Desk, View, labels, language_words
 from moechat.web.rooms import Look
+from moechat.web.turns import Turn
 from moechat.web.words import Words
 
 STATIC = Path(__file__).parent / "static"
@@ -77,21 +79,26 @@ class Wish(BaseModel):
 
 
 class Doings:
-    """What a tab can want of a desk, by name. Each gives JSON: ``note`` is said to the person, ``bad`` where it went wrong.
-
-    It has more than twenty methods because each thing that can be wanted is one of its own.
-    """
+    """What a tab can want of a desk, by name. Each gives JSON: ``note`` is said to the person, ``bad`` where it went wrong."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self._looks: OrderedDict[tuple[Pass, str], tuple[int, Look]] = OrderedDict()
         self._clicks = itertools.count()
         self.verbs: Mapping[str, Callable[[Wish], View]] = {
-            "open": self.open, "earlier": self.earlier, "around": self.around, "search": self.search, "hold": self.hold,
-            "one-talk": self.one_talk, "talk-do": self.talk_do,
-            "say": self.say, "again": self.again, "stop": self.stop, "choose": self.choose, "branch": self.branch,
-            "correct": self.correct, "delete": self.delete, "restore": self.restore, "remember": self.remember,
-            "trace": self.trace, "room": self.room, "guide": self.guide,
+            "open": self.open,
+            "earlier": lambda wish: desk.talk(wish.place, wish.words, wish.id),
+            "around": lambda wish: desk.around(wish.place, wish.words, wish.id),
+            "search": lambda wish: desk.found(wish.place, wish.words, wish.text[:NAME]),
+            "trace": lambda wish: desk.trace(wish.place, wish.words, wish.id),
+            "hold": lambda wish: {"place": asdict(desk.hold(wish.place))},
+            "one-talk": lambda wish: desk.one_talk(wish.place, wish.words),
+            "talk-do": lambda wish: desk.do_with_talk(wish.place, wish.words, wish.action),
+            "say": lambda wish: self._begun(wish, desk.turns.talk, wish.text) if wish.text.strip() else {},
+            "again": lambda wish: self._begun(wish, desk.turns.again, wish.id),
+            "choose": lambda wish: self._change(wish, lambda talk: talk.select(wish.id, wish.variant)),
+            "branch": self.branch, "correct": self.correct, "delete": self.delete, "restore": self.restore,
+            "stop": self.stop, "remember": self.remember, "room": self.room, "guide": self.guide,
         }  # fmt: skip
 
     def open(self, wish: Wish) -> View:
@@ -104,49 +111,16 @@ class Doings:
         rest = {"labels": labels(words), "doors": rooms.switch(words, PASS.get()), "guide": is_new}
         return frame | {"talk": talk} | rest | gone
 
-    def earlier(self, wish: Wish) -> View:
-        return self.desk.talk(wish.place, wish.words, wish.id)
-
-    def around(self, wish: Wish) -> View:
-        return self.desk.around(wish.place, wish.words, wish.id)
-
-    def search(self, wish: Wish) -> View:
-        return self.desk.found(wish.place, wish.words, wish.text[:NAME])
-
-    def hold(self, wish: Wish) -> View:
-        return {"place": asdict(self.desk.hold(wish.place))}
-
-    def one_talk(self, wish: Wish) -> View:
-        return self.desk.one_talk(wish.place, wish.words)
-
-    def talk_do(self, wish: Wish) -> View:
-        return self.desk.do_with_talk(wish.place, wish.words, wish.action)
-
-    # ---- talking
-
-    def say(self, wish: Wish) -> View:
-        if not wish.text.strip():
-            return {}
-        turn = self.desk.turns.talk(self.desk.conversation(wish.place), wish.text)
-        return self._begun(wish, turn is not None)
-
-    def again(self, wish: Wish) -> View:
-        turn = self.desk.turns.again(self.desk.conversation(wish.place), wish.id)
-        return self._begun(wish, turn is not None)
-
-    def _begun(self, wish: Wish, has_begun: bool) -> View:
+    def _begun(self, wish: Wish, begin: Callable[[Conversation, str], Turn | None], text: str) -> View:
+        turn = begin(self.desk.conversation(wish.place), text)
         self.desk.news.changed(wish.id)
-        begun = {"edition": self.desk.news.edition}
-        return begun if has_begun else {"note": wish.words("busy"), "bad": True}
+        return {"note": wish.words("busy"), "bad": True} if turn is None else {"edition": self.desk.news.edition}
 
     def stop(self, wish: Wish) -> View:
         self.desk.turns.stop(self.desk.conversation(wish.place))
         return {}
 
     # ---- changes of mind
-
-    def choose(self, wish: Wish) -> View:
-        return self._change(wish, lambda talk: talk.select(wish.id, wish.variant))
 
     def branch(self, wish: Wish) -> View:
         """Go on from an exchange; with a ``side``, from the end of the branch that begins with it."""
@@ -160,20 +134,17 @@ class Doings:
     def delete(self, wish: Wish) -> View:
         ids: list[str] = []
 
-        def gone(talk: Any) -> None:
+        def gone(talk: Conversation) -> None:
             ids.extend(talk.path.from_here(wish.id))
             talk.retract(*ids)
 
-        return self._change(wish, gone) | {
-            "note": wish.words.count("deleted", len(ids)),
-            "offers": "restore",
-            "ids": ids,
-        }
+        note = self._change(wish, gone)
+        return note | {"note": wish.words.count("deleted", len(ids)), "offers": "restore", "ids": ids}
 
     def restore(self, wish: Wish) -> View:
         return self._change(wish, lambda talk: talk.restore(*wish.ids)) | {"note": wish.words("undone")}
 
-    def _change(self, wish: Wish, change: Callable[[Any], None]) -> View:
+    def _change(self, wish: Wish, change: Callable[[Conversation], object]) -> View:
         talk = self.desk.conversation(wish.place)
         if self.desk.turns.current(talk):
             return {"note": wish.words("wait_reply"), "bad": True}
@@ -194,9 +165,6 @@ class Doings:
         """A step of the guide of the first start, which may connect a model: for those who have the settings."""
         here = Visit(self.desk.house, None, wish.words)
         return {"html": settings_room.guide(here, wish.action)} if PASS.get().is_whole else {}
-
-    def trace(self, wish: Wish) -> View:
-        return {"html": self.desk.trace(wish.place, wish.words, wish.id)}
 
     def room(self, wish: Wish) -> View:
         """A click in a room, or the way into one: ``{room, html}``."""

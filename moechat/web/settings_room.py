@@ -119,18 +119,6 @@ def _dialled(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome
     return look, Note(here.words("saved_settings"))
 
 
-def _tried(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
-    return replace(look, sentence=action.get("sentence", "").strip()), Note()
-
-
-def _plotted(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
-    return replace(look, is_plotted=True), Note()
-
-
-def _prompt_chosen(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
-    return replace(look, prompt=action.get("q", "")), Note()
-
-
 def _prompt_changed(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     name = action.get("id", "")
     if here.agent is not None and action["do"] == "prompt-save":
@@ -144,9 +132,9 @@ DEEDS: Mapping[str, Callable[[Visit, SettingsLook, Action], SettingsOutcome]] = 
     "connect": _connected,
     "tune": _tuned,
     "dial": _dialled,
-    "try": _tried,
-    "plot": _plotted,
-    "prompt": _prompt_chosen,
+    "try": lambda here, look, action: (replace(look, sentence=action.get("sentence", "").strip()), Note()),
+    "plot": lambda here, look, action: (replace(look, is_plotted=True), Note()),
+    "prompt": lambda here, look, action: (replace(look, prompt=action.get("q", "")), Note()),
     "prompt-save": _prompt_changed,
     "prompt-restore": _prompt_changed,
 }

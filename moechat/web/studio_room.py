@@ -86,10 +86,6 @@ def _doing(name: str) -> Callable[[StudioLook, Action], StudioLook]:
     return does
 
 
-def _cancelled(look: StudioLook, action: Action) -> StudioLook:
-    return replace(look, doing="", book=replace(look.book, doing=""))
-
-
 def _part(look: StudioLook, action: Action) -> StudioLook:
     part = action.get("value", "")
     return replace(look, part=part if part in PARTS else look.part, doing="", file="")
@@ -115,7 +111,7 @@ LOOKS: Mapping[str, Callable[[StudioLook, Action], StudioLook]] = {
     "delete": _doing("delete"),
     "erase": lambda look, action: replace(look, doing="erase", opened=action.get("id", "")),
     "take-back": lambda look, action: replace(look, doing="take-back", opened=action.get("id", "")),
-    "cancel": _cancelled,
+    "cancel": lambda look, _: replace(look, doing="", book=replace(look.book, doing="")),
     "aim": _aimed,
     "file": lambda look, action: replace(look, file=action.get("id", "")),
 }

@@ -77,8 +77,8 @@ def reason(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> str:
     if _kind(ground) == "context":
         return words("because_context")
     if phrase := str(ground.get("span") or ""):
-        dated_phrase = next((span_in_words(span, words) for span in spans if span.phrase == phrase), phrase)
-        return words("because_time", span=dated_phrase)
+        span = next((one for one in spans if one.phrase == phrase), None)
+        return words("because_time", span=f"{phrase} → {words.stretch(span.start, span.end)}" if span else phrase)
     if isinstance(shared, Sequence) and not isinstance(shared, str) and shared:
         return words("because_words", words=words.listed([str(word) for word in shared[:MAX_WORDS_NAMED]]))
     name = f"because_{recipe}"
@@ -100,7 +100,3 @@ def _score(ground: Ground, words: Words) -> str:
     ):
         parts.append(words.count("rests_on", len(sources)))
     return " · ".join(part for part in parts if part)
-
-
-def span_in_words(span: Span, words: Words) -> str:
-    return f"{span.phrase} → {words.stretch(span.start, span.end)}"
