@@ -9,7 +9,6 @@ reciprocal rank; of equals, the nearest to the ones in use. The same pairs give 
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from moechat.agent import Agent
+from moechat.bench import dataset
 from moechat.errors import DataError, EmbeddingError
 from moechat.memory.stream import min_max
 from moechat.model import Embedder, Thresholds
@@ -78,17 +78,11 @@ class WeightsFit:
 
 def read(path: Path) -> list[LabelledPair]:
     """Labelled pairs, one JSON object a line: query, text, relevant, and layer, age_hours, importance. Raises DataError."""
-    pairs = []
-    with open(path, encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                pairs.append(_pair(line, path, number))
-    return pairs
+    return [_pair(row, path, number) for number, row in dataset.rows_of(path)]
 
 
-def _pair(line: str, path: Path, number: int) -> LabelledPair:
+def _pair(row: Mapping[str, Any], path: Path, number: int) -> LabelledPair:
     try:
-        row = json.loads(line)
         layer = row.get("layer", "diary")
         if layer not in LAYERS:
             raise ValueError(f"layer {layer!r} is none of {', '.join(LAYERS)}")
@@ -96,7 +90,7 @@ def _pair(line: str, path: Path, number: int) -> LabelledPair:
             raise ValueError("relevant expects true or false")
         more = {name: None if row.get(name) is None else float(row[name]) for name in ("age_hours", "importance")}
         return LabelledPair(str(row["query"]), str(row["text"]), row["relevant"], layer, **more)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DataError(path, f"not a labelled pair: {error}; needs query, text, relevant", line=number) from error
 
 

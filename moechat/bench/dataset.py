@@ -112,7 +112,7 @@ def read(path: Path) -> list[Haystack]:
     haystacks: dict[str, Haystack] = {}
     questions: list[tuple[int, Mapping[str, Any]]] = []
     kind = path.stem
-    for number, row in _rows(path):
+    for number, row in rows_of(path):
         try:
             if row["type"] == "meta":
                 kind = " ".join(str(row[key]) for key in ("dataset", "language") if row.get(key))
@@ -134,16 +134,18 @@ def read(path: Path) -> list[Haystack]:
     return list(haystacks.values())
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def rows_of(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """(number of its line, JSON object) of a file with one a line. Raises DataError with the line."""
     with open(path, encoding="utf-8-sig") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
                     row = json.loads(line)
+                    if not isinstance(row, dict):
+                        raise ValueError("it is another value")
                 except ValueError as error:
                     raise DataError(path, f"not a JSON object: {error}", line=number) from error
-                if isinstance(row, dict):
-                    yield number, row
+                yield number, row
 
 
 def _utterance(row: Mapping[str, Any]) -> Utterance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -163,14 +162,7 @@ def _head(row: Figures) -> dict[str, float | None]:
 
 def read(path: Path) -> list[Figures]:
     """The rows of the questions of an earlier run with --json. Raises DataError where it has none."""
-    rows = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DataError(path, f"not a JSON object: {error}", line=number) from error
-        if isinstance(row, dict) and "values" in row:
-            rows.append(row)
+    rows = [dict(row) for _, row in dataset.rows_of(path) if "values" in row]
     if not rows:
         raise DataError(path, "no question with its figures: is it what `bench recall --json` printed?")
     return rows

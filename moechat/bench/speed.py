@@ -26,7 +26,7 @@ from moechat import when
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.bench import corpus
-from moechat.bench.turn_cost import ApartEmbedder, QuickModel, quantiles, rss_mb, taken, tick_ms
+from moechat.bench.turn_cost import ApartEmbedder, QuickModel, quantiles, rss_mb, taken
 from moechat.clock import SetClock
 from moechat.house import House
 
@@ -101,7 +101,7 @@ def measure(folder: Path, entries: int, turns: int = TURNS) -> dict[str, object]
         "turn_ms": costs.milliseconds(),
         "turn_by_kind_ms": costs.by_kind(),
         "turn_kb": costs.kilobytes(),
-        "tick_ms": tick_ms(agent, 20),
+        "tick_ms": _median(lambda _: agent.jobs.tick(), 20),
         "rss_mb": round(rss_mb() - before_mb, 1),
         "floors": _floors(agent, folder, entries),
     }

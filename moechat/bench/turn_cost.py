@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -114,16 +113,6 @@ def quantiles(values: Sequence[float] | np.ndarray) -> list[float]:
     """[p50, p95, p99], each a value that occurs."""
     ordered = sorted(map(float, values))
     return [round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) for share in (0.5, 0.95, 0.99)]
-
-
-def tick_ms(agent: Agent, times: int) -> float:
-    """CPU milliseconds of a look for idle work, where there is none."""
-    spent = []
-    for _ in range(times):
-        begun = time.process_time()
-        agent.jobs.tick()
-        spent.append(time.process_time() - begun)
-    return round(1000 * statistics.median(spent), 2)
 
 
 def _clocks(embedder: ApartEmbedder) -> np.ndarray:

@@ -39,12 +39,7 @@ from moechat.model import LONG_AGO, Embedder, Exchange
 from moechat.reading.saying import saying
 from moechat.rules import reading
 from moechat.settings import config as settings
-from moechat.settings.character import (
-    CharacterFile,
-    default_character,
-    list_characters,
-    safe_folder,
-)
+from moechat.settings.character import CharacterFile, default_character, list_characters, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
 from moechat.settings.prompts import OwnPrompts
@@ -55,7 +50,6 @@ from moechat.worker import Crew
 log = logging.getLogger(__name__)
 WARM_S = 60.0  # Recall waits this long for dictionaries and weights, once.
 SAMPLES = ("我叫阿明，昨天和小满去吃了火锅。", "My name is Ming, and I had hotpot with Sue yesterday.")
-# Objects that come until the youngest are looked through, and how often these are until older ones are.
 TICK_S = 5.0
 LOCAL_WINDOW = 8192  # Tokens of prompt and reply of a GGUF file, where nothing else is set.
 

@@ -6,11 +6,11 @@ import contextlib
 import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from moechat.ai.embedding import named_embedder
 from moechat.clock import Clock
@@ -31,65 +31,42 @@ MAX_DIMENSIONS = 2000  # pgvector's HNSW index takes no more.
 EXTRA = "needs the extra `postgres`: pip install 'moechat[postgres]'"
 
 
-class Stores(Protocol):
-    """The stores of all owners."""
+class FolderStores:
+    """The stores of all owners, a folder for each, below that of the character."""
+
+    def __init__(self, data: Path, clock: Clock, zone: tzinfo | None) -> None:
+        self._data, self._clock, self._zone = data, clock, zone
 
     def of(self, owner: Owner) -> Callable[..., Store]:
         """What opens an owner's store, given what it is ``contained`` by."""
+        return partial(FileStore, self._folder(owner), clock=self._clock, zone=self._zone)
 
     def has(self, owner: Owner) -> bool:
         """Whether there is a memory of this owner."""
+        return self._folder(owner).is_dir()
 
     def worlds(self, character: str, user: str = "") -> list[str]:
         """The worlds that a user has with a character beside the first, by name."""
+        return list_worlds(self._data, character, user)
 
-    def folder(self, owner: Owner) -> AbstractContextManager[Path]:
+    @contextlib.contextmanager
+    def folder(self, owner: Owner) -> Iterator[Path]:
         """An owner's memory as a folder of files, while the block runs. Nothing that is written there is kept."""
+        yield self._folder(owner)
 
     def fill(self, owner: Owner, unpack: Callable[[Path], None]) -> None:
         """Take in a memory that ``unpack`` puts into a folder. Raises MoeChatError where there is one already."""
+        unpack(self._folder(owner))
 
     def require_folders(self, what: str) -> None:
         """Raises MoeChatError where ``what`` concerns memories of all users, and those lie in a database."""
 
     def drop_indexes(self, owner: Owner, *, vectors: bool) -> None:
         """While the owner is closed: what can be made anew is."""
-
-    def answers(self) -> bool:
-        """Whether memories can be read and written at this moment."""
-
-    def close(self) -> None: ...
-
-
-class FolderStores:
-    """A folder for each owner, below that of the character."""
-
-    def __init__(self, data: Path, clock: Clock, zone: tzinfo | None) -> None:
-        self._data, self._clock, self._zone = data, clock, zone
-
-    def of(self, owner: Owner) -> Callable[..., Store]:
-        return partial(FileStore, self._folder(owner), clock=self._clock, zone=self._zone)
-
-    def has(self, owner: Owner) -> bool:
-        return self._folder(owner).is_dir()
-
-    def worlds(self, character: str, user: str = "") -> list[str]:
-        return list_worlds(self._data, character, user)
-
-    @contextlib.contextmanager
-    def folder(self, owner: Owner) -> Iterator[Path]:
-        yield self._folder(owner)
-
-    def fill(self, owner: Owner, unpack: Callable[[Path], None]) -> None:
-        unpack(self._folder(owner))
-
-    def require_folders(self, what: str) -> None:
-        """They are folders."""
-
-    def drop_indexes(self, owner: Owner, *, vectors: bool) -> None:
         upkeep.drop_indexes(self._folder(owner), vectors=vectors)
 
     def answers(self) -> bool:
+        """Whether memories can be read and written at this moment."""
         return self._data.is_dir()
 
     def close(self) -> None:
@@ -100,7 +77,7 @@ class FolderStores:
 
 
 class TableStores:
-    """All owners in one database, over one pool of connections."""
+    """The same for all owners in one database, over one pool of connections."""
 
     def __init__(self, database: Postgres, clock: Clock, zone: tzinfo | None) -> None:
         self._database, self._clock, self._zone = database, clock, zone
@@ -152,6 +129,9 @@ class TableStores:
 
     def close(self) -> None:
         self._database.close()
+
+
+Stores = FolderStores | TableStores
 
 
 def copied(source: Store, target: Store) -> transfer.Contents:
