@@ -31,14 +31,15 @@ TESTS = {
     "demo": ["tests/cli", "tests/web/test_web.py"],
     "encoder": ["tests/ai"],
     "house": [
-        "tests/test_house.py",
+        "tests/house",
         "tests/agent",
         "tests/web/test_studio_room.py",
         "tests/cli/test_cli_cards.py",
         "tests/cli/test_cli_talks.py",
-        "tests/postgres/test_moving.py",
+        "tests/postgres/test_migration.py",
     ],
-    "verbs": ["tests/curation", "tests/cli", "tests/serve"],
+    "cli": ["tests/cli", "tests/test_docs.py"],
+    "verbs": ["tests/verbs", "tests/curation", "tests/cli", "tests/test_docs.py"],
     "turn": ["tests/agent", "tests/test_containment.py", "tests/test_moechat_folder.py", "tests/recall"],
 }
 TURN = "turn"  # The modules that lie in no room: a turn, and what happens behind it.

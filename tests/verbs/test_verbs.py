@@ -1,0 +1,124 @@
+"""The table of verbs: what each needs, what it may not have, and what it does that no command shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moechat.access.keys import Denied, Pass
+from moechat.agent import Agent
+from moechat.errors import FieldError, MoeChatError, NotFound
+from moechat.verbs import Verb, author, owner, perform, whole_talks
+from tests.houses import Home, say
+
+EVERY = {"memories": owner.VERBS, "official": author.VERBS, "talks": whole_talks.VERBS}
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    with Home.build(tmp_path).open() as house:
+        yield house.agent()
+
+
+def those(holds: Callable[[Verb], bool]) -> dict[str, set[str]]:
+    return {table: {name for name, verb in verbs.items() if holds(verb)} for table, verbs in EVERY.items()}
+
+
+def test_verbs_say_what_they_need() -> None:
+    assert those(lambda verb: verb.reads) == {
+        "memories": {"list", "show"}, "official": {"list", "show"}, "talks": {"list", "export"},
+    }  # fmt: skip
+    assert those(lambda verb: verb.is_shared) == {
+        "memories": set(),
+        "official": {"add", "edit", "delete"},
+        "talks": set(),
+    }
+    assert those(lambda verb: verb.waits) == {
+        "memories": {"add", "edit", "edit-all", "forget", "merge", "undo"}, "official": set(), "talks": {"delete"},
+    }  # fmt: skip
+    assert those(lambda verb: not verb.has_command)["memories"] == {
+        "edit-all", "merge", "undo", "think", "past", "past-stop", "take-back",
+    }  # fmt: skip
+
+
+def test_a_value_that_a_verb_cannot_have_is_told_by_its_field(agent: Agent) -> None:
+    cases: list[tuple[Verb, dict[str, Any], str]] = [
+        (owner.VERBS["list"], {"limit": -1}, "limit"),
+        (owner.VERBS["list"], {"kind": "lore"}, "kind"),
+        (owner.VERBS["show"], {"ids": ["a", 5]}, "ids.1"),
+        (owner.VERBS["pin"], {}, "ids"),
+        (author.VERBS["add"], {"type": "reflection"}, "type"),
+        (author.VERBS["list"], {"nonsense": 1}, "nonsense"),
+        (whole_talks.VERBS["title"], {"talk": ""}, "title"),
+        (whole_talks.VERBS["title"], {"talk": "", "title": "长" * 81}, "title"),
+        (whole_talks.VERBS["delete"], {"talk": ""}, "talk"),
+    ]
+    wrong = []
+    for verb, values, field in cases:
+        with pytest.raises(FieldError) as refused:
+            perform(verb, agent, values)
+        wrong += [(verb.about, values, refused.value.field)] if refused.value.field != field else []
+    assert wrong == []
+
+
+def test_what_all_users_share_is_changed_by_who_reaches_them_all(agent: Agent) -> None:
+    new = {"type": "fact", "text": "海边有座灯塔"}
+    with pytest.raises(Denied):
+        perform(author.VERBS["add"], agent, new, Pass(users=frozenset({"anne"})))
+    [made] = perform(author.VERBS["add"], agent, new, Pass())
+    for verb, values in (("edit", {"id": made.id, "fields": {"text": "没有灯塔"}}), ("delete", {"ids": [made.id]})):
+        with pytest.raises(Denied):
+            perform(author.VERBS[verb], agent, values, Pass(many=True))
+    assert perform(author.VERBS["show"], agent, {"ids": [made.id]}, Pass(many=True))[0].text == "海边有座灯塔"
+    with pytest.raises(MoeChatError, match="--set"):
+        perform(author.VERBS["edit"], agent, {"id": made.id})
+
+
+def test_lists_are_searched_cut_and_begun_further_on(agent: Agent) -> None:
+    for text in ("我喜欢猫", "我喜欢狗", "我住在杭州"):
+        perform(owner.VERBS["add"], agent, {"type": "fact", "text": text})
+        perform(author.VERBS["add"], agent, {"type": "fact", "text": text})
+    page = perform(owner.VERBS["list"], agent, {})
+    assert (page.total, len(page.memories)) == (3, 3)
+    page = perform(owner.VERBS["list"], agent, {"search": "喜欢", "limit": 2, "offset": 1})
+    assert (page.total, len(page.memories)) == (2, 1)
+    assert [one.text for one in perform(author.VERBS["list"], agent, {"search": "猫"})] == ["我喜欢猫"]
+    assert len(perform(author.VERBS["list"], agent, {"limit": 2})) == 2
+    assert perform(author.VERBS["list"], agent, {"type": "lore"}) == []
+
+
+def test_an_edit_of_all_keys_empties_those_that_are_left_out(agent: Agent) -> None:
+    fields = {"place": "灵隐寺", "keywords": ["寺"], "topic": "旅行", "happened": "2025-05-01"}
+    [made] = perform(owner.VERBS["add"], agent, {"type": "event", "text": "去了灵隐寺", "fields": fields})
+    [after] = perform(owner.VERBS["edit-all"], agent, {"id": made.id, "text": "去了寺里", "fields": {"topic": "旅行"}})
+    event = agent.memories.events([after.id])[0].event
+    assert (event.text, event.place, event.keywords, event.topic, event.happened) == ("去了寺里", "", (), "旅行", None)
+
+
+def test_a_change_is_taken_back_and_memories_become_one(agent: Agent) -> None:
+    made = [
+        perform(owner.VERBS["add"], agent, {"type": "fact", "text": text})[0] for text in ("我喜欢猫", "我喜欢小猫")
+    ]
+    [one] = perform(owner.VERBS["merge"], agent, {"ids": [fact.id for fact in made], "text": "我最喜欢小猫"})
+    assert [memory.text for memory in perform(owner.VERBS["list"], agent, {}).memories] == ["用户最喜欢小猫"]
+    assert perform(owner.VERBS["undo"], agent, {})
+    assert one.id not in [memory.id for memory in perform(owner.VERBS["list"], agent, {}).memories]
+    assert perform(owner.VERBS["think"], agent, {}) is None  # No model understands.
+
+
+def test_a_talk_has_a_title_a_place_and_an_end(agent: Agent) -> None:
+    say(agent, "我在杭州")
+    [*_, _] = agent.in_talk("旅行").talk("我们去西湖吧")
+    assert perform(whole_talks.VERBS["title"], agent, {"talk": "旅行", "title": " 去  西湖 "}) == "去 西湖"
+    for verb, pinned in (("pin", True), ("unpin", False)):
+        perform(whole_talks.VERBS[verb], agent, {"talk": "旅行"})
+        assert agent.store.tree.talks["旅行"].pinned is pinned
+    text = perform(whole_talks.VERBS["export"], agent, {"talk": "旅行", "form": "text"})
+    assert "我们去西湖吧" in text and "去 西湖" in text and "我在杭州" not in text
+    assert perform(whole_talks.VERBS["delete"], agent, {"talk": "旅行"}) == 1
+    assert agent.store.tree.talks["旅行"].away
+    with pytest.raises(NotFound):
+        perform(whole_talks.VERBS["export"], agent, {"talk": "没有"})
