@@ -33,19 +33,15 @@ class LedgerFile(Generic[T]):
     def __init__(self, path: Path, kind: type[T], without: str) -> None:
         self._path, self._kind, self._without = path, kind, without
         self._lock = threading.Lock()
-        self._state: tuple[object, T] = (None, kind())
+        self._state = (records.Signature(), kind())
 
     def entries(self) -> T:
         """The file as it is now; it is read only where it has changed."""
-        try:
-            stat = self._path.stat()
-        except FileNotFoundError:
-            return self._kind()
-        state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        signature = records.Signature.of(self._path)
         before, entries = self._state
-        if state != before:
+        if signature != before:
             entries = self._read()
-            self._state = (state, entries)
+            self._state = (signature, entries)
         return entries
 
     @contextlib.contextmanager
@@ -54,7 +50,7 @@ class LedgerFile(Generic[T]):
         self._path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with self._lock, FileLock(f"{self._path}.lock", timeout=records.LOCK_TIMEOUT_S):
-                yield self._read() if self._path.exists() else self._kind()
+                yield self._read()
         except Timeout:
             raise DataError(self._path, "another process holds it; try again") from None
 
@@ -68,6 +64,8 @@ class LedgerFile(Generic[T]):
     def _read(self) -> T:
         try:
             return self._kind.model_validate_json(self._path.read_bytes())
+        except FileNotFoundError:
+            return self._kind()
         except ValidationError:
             remedy = f"is damaged, or of a newer MoeChat; without it, {self._without}"
             raise DataError(self._path, remedy) from None  # The cause would quote what it holds.
