@@ -114,8 +114,7 @@ def read(path: Path, zone: tzinfo | None, names: Names) -> Past:
 
 
 def _lines(text: str, path: Path, zone: tzinfo | None, names: Names, past: Past) -> None:
-    rows = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-    past.add(_readable(rows, path, past, lambda line: _line(_object(line), zone, names)))
+    past.add(_readable(_numbered(text), path, past, lambda line: _line(_object(line), zone, names)))
 
 
 def _csv(text: str, path: Path, zone: tzinfo | None, names: Names, past: Past) -> None:
@@ -153,35 +152,27 @@ def _padded(time: str) -> str:
 
 
 def _tavern(text: str, path: Path, zone: tzinfo | None, names: Names, past: Past) -> None:
-    rows: list[tuple[int, dict[str, Any]]] = []
-    own = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = _object(line)
-        except ValueError as error:
-            past.problems.append(DataError(path, str(error), line=number))
-            continue
-        if "mes" not in row:
-            own = str(row.get("character_name", ""))
-        elif row.get("is_system") is True:
-            past.left_out["hidden or of the system"] += 1
-        else:
-            rows.append((number, row))
-    last = [datetime.fromtimestamp(0, UTC)]
+    own, last = "", datetime.fromtimestamp(0, UTC)
 
-    def made(row: dict[str, Any]) -> Line:
+    def made(line: str) -> Line | None:
+        nonlocal own, last
+        row = _object(line)
+        if "mes" not in row:  # the head of the chat
+            own = str(row.get("character_name", ""))
+            return None
+        if row.get("is_system") is True:
+            past.left_out["hidden or of the system"] += 1
+            return None
         is_user = row.get("is_user") is True
         name = str(row.get("name", ""))
         words = row["mes"] if isinstance(row["mes"], str) else ""
         if not words.strip():
             raise ValueError("mes is empty")
-        at = last[0] = max(_tavern_time(row.get("send_date"), zone), last[0])
+        at = last = max(_tavern_time(row.get("send_date"), zone), last)
         others = not is_user and own and name and name not in (own, names.character)
         return Line(at, "user" if is_user else "char", storable(f"{name}: {words}" if others else words), name)
 
-    past.add(_readable(rows, path, past, made), in_order=True)
+    past.add(_readable(_numbered(text), path, past, made), in_order=True)
 
 
 def _tavern_time(value: Any, zone: tzinfo | None) -> datetime:
@@ -259,10 +250,18 @@ _READERS: Mapping[PastKind, Callable[[str, Path, tzinfo | None, Names, Past], No
 # ---- lines
 
 
-def _readable(rows: Iterable[tuple[int, Any]], path: Path, past: Past, make: Callable[[Any], Line]) -> Iterator[Line]:
+def _numbered(text: str) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def _readable(
+    rows: Iterable[tuple[int, Any]], path: Path, past: Past, make: Callable[[Any], Line | None]
+) -> Iterator[Line]:
+    """What ``make`` makes of the rows, None for what is no talk; those that it cannot read are told."""
     for number, row in rows:
         try:
-            yield make(row)
+            if (line := make(row)) is not None:
+                yield line
         except ValueError as error:
             past.problems.append(DataError(path, str(error), line=number))
 
