@@ -165,13 +165,10 @@ class MemoryRuntime:
         *,
         clock: Clock | None = None,
         zone: tzinfo | None = None,
-        limit: int = LIMIT,
-        exact: bool = False,
     ) -> None:
         self.units: MutableMapping[str, MemoryUnit] = {} if units is None else units
         self.clock, self.zone = clock or SystemClock(zone), zone
         self.topics, self.dates = TopicMemoryIndex(), DateMemoryIndex()
-        self._limit, self._exact = limit, exact
 
     def record_memory(
         self,
@@ -194,8 +191,7 @@ class MemoryRuntime:
 
     def query_by_topic_path(self, path: str) -> list[ActivatedMemorySlice]:
         """The slices that the topic brings to mind now, best first, five at most."""
-        collector = TopicRecallCollector(self.topics, limit=self._limit, exact=self._exact)
-        return self._activated(collector.collect(path, self.clock.now()))
+        return self._activated(TopicRecallCollector(self.topics).collect(path, self.clock.now()))
 
     def query_by_date(self, day: date | str) -> list[ActivatedMemorySlice]:
         """All slices of a local day. Raises ValueError where ``day`` is text and no date."""

@@ -63,6 +63,7 @@ SHORT_MESSAGE_CHARS = 60
 MAX_RELATED_BY_RULES = 2
 MAX_CUE_DAYS = 7  # A time expression that spans more days is no cue.
 TIMEOUT_S = 15.0
+NAMES = ("用户", "角色")  # Who talks, for a model that finds topics.
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +129,8 @@ class DialogRolling:
     (``understanding.roll.due``, as for seed 004). Rounds are counted; their text is never compared.
     """
 
-    def __init__(
-        self, registry: AfterRollingRegistry, settings: RollSettings | None = None, *, name: str = "unit"
-    ) -> None:
-        self._registry, self._settings, self._name = registry, settings or RollSettings(), name
+    def __init__(self, registry: AfterRollingRegistry, settings: RollSettings | None = None) -> None:
+        self._registry, self._settings = registry, settings or RollSettings()
         self._rounds: list[Exchange] = []
         self._first = 1  # This is the number of the first round that is still held.
 
@@ -143,7 +142,7 @@ class DialogRolling:
     def add(self, user: str, char: str, at: datetime, *, scene_changed: bool = False) -> RollingResult | None:
         """Take in one round. Returns what leaves because of it, if anything."""
         number = self._first + len(self._rounds)
-        self._rounds.append(Exchange(f"{self._name}-{number}", at, user, char))
+        self._rounds.append(Exchange(f"unit-{number}", at, user, char))
         return self._roll(scene_changed=scene_changed)
 
     def tick(self, now: datetime) -> RollingResult | None:
@@ -162,7 +161,7 @@ class DialogRolling:
         leaving, self._rounds = self._rounds[:cut], self._rounds[cut:]
         first, last = self._first, self._first + cut - 1
         self._first += cut
-        result = RollingResult(_unit_of(f"{self._name}-{first}-{last}", leaving), first, last)
+        result = RollingResult(_unit_of(f"unit-{first}-{last}", leaving), first, last)
         self._registry.run(result)
         return result
 
@@ -189,12 +188,8 @@ class MemoryRecallProfileExtractor:
     The profile is corrected as seed 002 has it. None where the model failed: such a slice is found by its date only.
     """
 
-    def __init__(
-        self, runtime: MemoryRuntime, model: ChatModel | None = None, prompts: Prompts | None = None, *, user: str = "用户",
-        character: str = "角色",
-    ) -> None:  # fmt: skip
+    def __init__(self, runtime: MemoryRuntime, model: ChatModel | None = None, prompts: Prompts | None = None) -> None:
         self._runtime, self._model, self._prompts = runtime, model, prompts
-        self._names = (user, character)
 
     def extract(self, unit: MemoryUnit, slice_: MemorySlice) -> RecallProfile | None:
         messages = unit.of(slice_)
@@ -234,7 +229,7 @@ class MemoryRecallProfileExtractor:
                 exchanges.append(Exchange(f"{slice_.id}.{len(exchanges)}", slice_.timestamp, *sides))
         try:
             understood = extraction.understand(
-                model, exchanges, names=self._names, now=slice_.timestamp, prompts=prompts,
+                model, exchanges, names=NAMES, now=slice_.timestamp, prompts=prompts,
                 topics=self._runtime.get_topic_tree(), timeout_s=TIMEOUT_S,
             )  # fmt: skip
         except (ModelError, DataError) as error:
