@@ -40,9 +40,7 @@ def squarified(sizes: Sequence[float], box: Box) -> list[Box]:
 def _worst(areas: Sequence[float], side: float) -> float:
     """The worst aspect ratio of a row along ``side``."""
     total = sum(areas)
-    if not total or not side:
-        return float("inf")
-    return max(side * side * max(areas) / total**2, total**2 / (side * side * max(min(areas), 1e-9)))
+    return max(side * side * max(areas) / total**2, total**2 / (side * side * min(areas))) if side else float("inf")
 
 
 def _row(areas: Sequence[float], box: Box) -> tuple[list[Box], Box]:

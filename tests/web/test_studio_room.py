@@ -183,6 +183,7 @@ def test_a_message_is_tried_off_the_record_and_says_what_fired_and_why(tab: Tab,
     assert not tab.house.agent().recent(1)
     say(tab.house.agent(), "去渡口看看")
     tab.click("part", value="book")
+    assert 'data-do="add"' in tab.click("new", value="new_lore") and 'data-do="add"' not in tab.click("cancel")
     assert "上次触发 2025-05-20 15:00 · 出现了「渡口」" in tab.click("open", id="a.yaml#渡口")
 
 

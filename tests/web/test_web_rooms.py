@@ -293,6 +293,9 @@ def test_the_owner_writes_a_fact(agent: Agent) -> None:
     assert "关于谁 室友" in seen(agent, done)
     mine = do(agent, writing, "add", text="我会拉大提琴", entity="我")
     assert "关于谁 我" in seen(agent, mine)
+    about = {"室友": "室友", "小满": "character", **dict.fromkeys(("我", "Me", "i", "", "阿明"), "user")}
+    made = {name: do(agent, writing, "add", text=f"关于{name}的事", entity=name).memories.opened for name in about}
+    assert {name: agent.memories.facts([id_])[0].draft.entity for name, id_ in made.items()} == about
 
 
 def test_the_owner_writes_an_event(agent: Agent) -> None:
