@@ -12,8 +12,9 @@ from typing import Literal
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from moechat.access.login_words import Language, word
+from moechat.access.login_words import word
 from moechat.access.register import SESSION_LASTS
+from moechat.settings.character import Language
 
 Asks = Literal["code", "password", "key"]
 """What opens, beside a one-time code, which always does: nothing, a password, or also a key."""

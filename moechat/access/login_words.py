@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
-Language = Literal["zh", "en"]
+from moechat.settings.character import Language
+
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 LOGIN: Mapping[str, tuple[str, str]] = {

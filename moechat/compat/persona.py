@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from moechat.clock import SetClock, local
 from moechat.compat.concept_nodes import NODES, TIME, ConceptNode, is_number, read_object
@@ -21,13 +21,11 @@ from moechat.compat.generative_agents import AssociativeMemory, Persona, Scratch
 from moechat.errors import DataError, shown
 from moechat.memory.stream import GENERATIVE_AGENTS
 from moechat.model import Episode, Event, Exchange
-from moechat.settings.character import FILE
+from moechat.settings.character import FILE, Language
 from moechat.store import formats, records
 from moechat.store.disk import index_folder
 from moechat.store.files import FileStore
 from moechat.when.names import has_han
-
-Language = Literal["zh", "en"]
 
 SCRATCH = "scratch.json"
 BLANK = "this is blank"  # The original stores this where it could not read the model's insights.

@@ -39,7 +39,7 @@ from moechat.model import LONG_AGO, Embedder, Exchange
 from moechat.reading.saying import saying
 from moechat.rules import reading
 from moechat.settings import config as settings
-from moechat.settings.character import CharacterFile, default_character, list_characters, safe_folder
+from moechat.settings.character import CharacterFile, Language, default_character, list_characters, safe_folder
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
 from moechat.settings.prompts import OwnPrompts
@@ -217,7 +217,7 @@ class House:
         return agent.verify() | {"embedded": embedded}
 
     def import_persona(
-        self, folder: Path, name: str, *, language: persona.Language | None = None, expires: bool = False
+        self, folder: Path, name: str, *, language: Language | None = None, expires: bool = False
     ) -> persona.ImportReport:
         """Make the character ``name`` of a saved persona of generative agents. Raises DataError, PathError."""
         return persona.import_persona(

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
@@ -60,12 +60,8 @@ class Addresses:
         await self.app(scope, receive, send)
 
 
-class MakePage(Protocol):
-    """What makes the page for a server that has other addresses, too: ``web.beside``."""
-
-    def __call__(
-        self, house: House, ending: asyncio.Event, keyring: Keyring, *, open_here: bool, attempts: Attempts
-    ) -> tuple[ASGIApp, Callable[[], None]]: ...
+MakePage = Callable[..., tuple[ASGIApp, Callable[[], None]]]
+"""What makes the page for a server that has other addresses, too, and what ends it: ``web.beside``."""
 
 
 class WithPage:

@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from moechat.access.keys import PASS
-from moechat.access.login_words import Language
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.cue import Cue
@@ -23,6 +22,7 @@ from moechat.curation.talks import ENDINGS, title
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
 from moechat.house.studio import MAX_FILE_BYTES
+from moechat.settings.character import Language
 from moechat.turn import Shown
 from moechat.verbs import perform
 from moechat.verbs.whole_talks import VERBS

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from moechat.access.login_words import Language
+from moechat.settings.character import Language
 from moechat.when import names
 
 
