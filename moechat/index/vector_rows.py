@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from moechat.store import disk
@@ -87,8 +86,7 @@ class VectorRows:
         if self.folder is None:
             yield
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / "append.lock"):
+        with disk.lock(self.folder / "append.lock"):
             yield
 
     def changed(self) -> bool:
@@ -153,8 +151,7 @@ class VectorRows:
             self.vectors = np.concatenate([self.vectors, np.zeros((more, self.dim), np.float32)])
             self.keys = np.concatenate([self.keys, np.zeros((more, 2), np.uint64)])
             return True
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / "lock"):
+        with disk.lock(self.folder / "lock"):
             for path in self._paths:
                 disk.make_way(path)
             if not self._look() or not self._is_ours():
@@ -191,7 +188,7 @@ class VectorRows:
         """Open files without a readable row once more, and delete them if that is in vain: what is to go might stand there."""
         if self.folder is None or self._maps or not any(path.exists() for path in self._paths):
             return
-        with FileLock(self.folder / "lock"):
+        with disk.lock(self.folder / "lock"):
             self.open()
             if not self._maps:
                 for path in self._paths:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from filelock import FileLock
 
 from moechat import when
 from moechat.clock import local
@@ -61,10 +60,7 @@ class RowFiles:
         """That of the cache as it is now."""
 
     def lock(self) -> AbstractContextManager[object]:
-        if self._folder is None:
-            return contextlib.nullcontext()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self._folder / ROWS_LOCK, thread_local=False)
+        return disk.lock(self._folder / ROWS_LOCK) if self._folder else contextlib.nullcontext()
 
     def are_ours(self, folder: Path | None) -> bool:
         """Whether the rows of an index are those of the cache as it is now."""

@@ -11,13 +11,14 @@ from threading import Event as Signal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from moechat.containment import NamedText
 from moechat.index.dense import Dense, Space, vectors_of
 from moechat.index.vector_rows import Ints, PackedKeys, Vectors, text_key
 from moechat.index.vectors import VectorTable
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched, named_sides
+from moechat.store import disk
 from moechat.store.kinds import Store
 
 BATCH = 32  # Exchanges that are embedded at once.
@@ -59,9 +60,7 @@ class DiaryVectors:
         with self._filling:
             if space.folder is None:
                 return self._fill_alone(space, stop, limit, progress)
-            space.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(space.folder / "fill.lock", timeout=0 if limit else -1, thread_local=False)
-            with contextlib.suppress(Timeout), lock:
+            with contextlib.suppress(Timeout), disk.lock(space.folder / "fill.lock").acquire(0 if limit else -1):
                 return self._fill_alone(space, stop, limit, progress)
             return 0
 

@@ -13,8 +13,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, tzinfo
+from functools import lru_cache
 from io import FileIO
 from pathlib import Path
+
+from filelock import FileLock
 
 from moechat.clock import local
 from moechat.errors import DiskError, DiskFault, Locked
@@ -171,6 +174,12 @@ def primary_code(error: sqlite3.Error) -> int:
 def is_damaged(error: sqlite3.Error) -> bool:
     """Whether SQLite cannot make sense of a file."""
     return primary_code(error) in _DAMAGED
+
+
+@lru_cache(maxsize=512)
+def lock(path: Path) -> FileLock:
+    """The lock of a file, which threads and processes take in turns. To make one costs more than to take it."""
+    return FileLock(path)
 
 
 def extend(file: FileIO, data: bytes, *, durably: bool = True) -> None:

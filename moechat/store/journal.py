@@ -321,7 +321,6 @@ class Journal(LogBook):
 
     def _take_lock(self, patience_s: float) -> None:
         """Take the file lock, with a log that is read already: one that somebody replaced is read before, not under the lock."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         for tries_left in reversed(range(TRIES)):
             self.follow_log()
             try:

@@ -151,9 +151,9 @@ class JsonLines:
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Append and fsync, all or nothing, under the owner's lock; call ``unread`` first. A torn line before it is cut off."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        created = not self.path.exists()
-        data = encode(entries)
+        data, created = encode(entries), not self._inode
+        if created:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(self.path, "ab", buffering=0) as file:
             if file.tell() > self._offset:
                 file.seek(file.truncate(self._offset))
@@ -244,7 +244,6 @@ class ReplyFiles:
 
     def start(self, id_: str) -> None:
         """Raises MoeChatError where another process is answering this exchange."""
-        self._folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._path(id_, LOCK), thread_local=False)
         try:
             lock.acquire(timeout=0)

@@ -282,8 +282,8 @@ def spliced(data: bytes, bounds: Mapping[str, Bounds], changes: Mapping[str, byt
 
 def append(path: Path, blocks: bytes) -> None:
     """Append and fsync, all or nothing. A last line without its newline is ended first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    created = not path.exists()
+    if created := not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "ab+", buffering=0) as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
