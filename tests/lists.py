@@ -18,7 +18,7 @@ from moechat.errors import DataError, MoeChatError, NotFound, Withheld
 from moechat.model import Episode, Exchange, Fact, RefusedItem
 from moechat.store.entries import Entry
 from moechat.store.exchanges import ExchangeRow, Side
-from moechat.store.finding_records import NO_NOTE, Changes, ExchangeNote, FactBook, Noted, superseded, visible
+from moechat.store.finding_records import NO_NOTE, ExchangeNote, FactBook, Noted, superseded, visible
 from moechat.store.findings import Findings
 from moechat.store.formats import text_hash
 from moechat.store.imports import Imports
@@ -402,7 +402,7 @@ class ListSearch:
         for fact in self.facts():
             draft = fact.draft
             yield fact.since.timestamp(), "fact", fact.id, f"{fact.text} {draft.entity} {draft.keyword} {draft.target}"
-        for _, _, episode in self._store.changes(0).episodes:
+        for _, _, episode in self._store.findings.changed(0):
             if episode and episode.id not in replaced and unseen.isdisjoint(episode.event.sources):
                 text = " ".join((episode.event.text, *episode.event.keywords))
                 yield episode.since.timestamp(), episode.kind, episode.id, text
@@ -427,7 +427,7 @@ class ListStore(LogBook):
         super().__init__(clock, ListLines(), ListLines())
         self.contained = Containment()
         self.zone = zone
-        self.identity = uuid.uuid4().hex
+        self._identity = uuid.uuid4().hex
         self.problems: list[DataError] = []
         self.reflected = ReflectionFile(ListLines())
         self._revision = Revision()
@@ -442,11 +442,8 @@ class ListStore(LogBook):
         self._held = 0
 
     @property
-    def generation(self) -> int:
-        return self._revision.number
-
-    def changes(self, since: int) -> Changes:
-        return Changes(self.generation, self.exchanges.changed(since), self.findings.changed(since))  # type: ignore[arg-type]
+    def moment(self) -> tuple[str, int]:
+        return self._identity, self._revision.number
 
     def follow(self, *, all_files: bool = False) -> None:
         """Nobody else changes anything."""

@@ -53,7 +53,7 @@ def _exchanges(store: Store, ids: Sequence[str], numbers: Mapping[int, str]) -> 
         hidden = store.hidden()
         for word, last in itertools.product(("", "茶", "éclair", "TEA"), (True, False)):
             yield f"time_said {word} {t} {last}", exchanges.time_said(word, t, last=last, hidden=hidden)
-    live = [(row, t) for row, t, alive in store.changes(0).exchanges if alive]
+    live = [(row, t) for row, t, alive in store.exchanges.changed(0) if alive]
     yield "changes.exchanges", [(numbers[row], t) for row, t in live]
     count, problems = store.verify()
     missing = list(store.state.missing)  # what a hand has taken out is missed where it was
@@ -87,7 +87,7 @@ def _findings(store: Store, ids: Sequence[str]) -> Iterator[tuple[str, object]]:
     yield "superseding", [episode.id for episode in findings.superseding()]
     yield "superseded", findings.superseded(store.hidden())
     yield "links", dict(sorted(findings.links().items()))
-    yield "changes.episodes", [(id_, episode) for _, id_, episode in store.changes(0).episodes if episode]
+    yield "changes.episodes", [(id_, episode) for _, id_, episode in store.findings.changed(0) if episode]
 
 
 def _search(store: Store) -> Iterator[tuple[str, object]]:

@@ -285,7 +285,7 @@ class Catalogue:
     def _stand(self) -> tuple[Collection[str], float]:
         """The ids of those that go first, and how full memory is; worked out again only after a memory or its use changed."""
         store, state, limits = self._store, self._store.state, self.limits()
-        key = (store.identity, store.generation, state, state.changes, limits.cap, limits.share)
+        key = (store.moment, state, state.changes, limits.cap, limits.share)
         if self._standing is None or self._standing[0] != key:
             traces = forgetting.traces(store)
             goes = frozenset(forgetting.over_cap(traces, 0, limits.share))

@@ -89,7 +89,7 @@ class TableStores:
         return partial(PostgresStore, self._database, OwnerName(*owner), clock=self._clock, zone=self._zone)
 
     def has(self, owner: Owner) -> bool:
-        return bool(self.of(owner)().identity)
+        return bool(self.of(owner)().moment[0])
 
     def worlds(self, character: str, user: str = "") -> list[str]:
         from moechat.store.postgres.store import worlds

@@ -120,7 +120,7 @@ class DiaryIndex:
     def _open(self) -> None:
         """Begin with the cache as it is: at the start, and when another process or a hand had it made anew."""
         store = self._store
-        self.files.identity, self._generation = store.identity, store.generation
+        self.files.identity, self._generation = store.moment
         self._times = TimeIndex(store.exchanges.times())
         self._happened = SpanIndex(store.findings.happened())
         self._hidden: tuple[frozenset[str], frozenset[int]] = (frozenset(), frozenset())
@@ -177,14 +177,14 @@ class DiaryIndex:
     def sync(self) -> None:
         """Take in rows that came or died since the last call."""
         with self._lock:
-            if self._store.identity != self.files.identity:
+            identity, generation = self._store.moment
+            if identity != self.files.identity:
                 self._open()
                 return
-            if self._store.generation == self._generation:
+            if generation == self._generation:
                 return
-            changes = self._store.changes(self._generation)
             dead, new = [], []
-            for row, moment, alive in changes.exchanges:
+            for row, moment, alive in self._store.exchanges.changed(self._generation):
                 self._times.remove(row, moment)
                 if alive:
                     self._times.add(row, moment)
@@ -193,13 +193,13 @@ class DiaryIndex:
                     new.append((moment, row))
                 else:
                     dead += [2 * row, 2 * row + 1]
-            for row, _, episode in changes.episodes:
+            for row, _, episode in self._store.findings.changed(self._generation):
                 self._happened.put(row, _happened_ends(episode))
             self.words.remove(dead)
             if dead:
                 self.departures += 1
                 self._hidden = (self._hidden[0], self._hidden[1].difference(dead))
-            self._generation = changes.generation
+            self._generation = generation
             self._index_newest(new)
 
     def _catch_up(self) -> None:

@@ -177,18 +177,18 @@ class Episodes:
     def sync(self) -> None:
         """Take in episodes that came or went since the last call."""
         with self._lock:
-            if (identity := self._store.identity) != self._identity:  # made anew: every row has another number
+            identity, generation = self._store.moment
+            if identity != self._identity:  # made anew: every row has another number
                 for row in list(self._of_row):
                     self.rows[self._of_row[row]] = NO_ROW
                     self._drop(self._of_row.pop(row))
                 self._identity, self._generation = identity, -1
-            if self._store.generation != self._generation:
-                changes = self._store.changes(self._generation)
-                for row, _, episode in changes.episodes:
+            if generation != self._generation:
+                for row, _, episode in self._store.findings.changed(self._generation):
                     self._drop(self._of_row.pop(row, None))
                     if episode is not None:
                         self._of_row[row] = self._add(episode, row)
-                self._generation = changes.generation
+                self._generation = generation
             self._follow_author()
 
     def _follow_author(self) -> None:

@@ -23,7 +23,6 @@ from moechat.store import check, disk, formats, records, upgrade, usage
 from moechat.store.days import DayFiles, FileExchanges
 from moechat.store.entries import Entry
 from moechat.store.finding_files import FileFindings
-from moechat.store.finding_records import Changes
 from moechat.store.imports import Imports
 from moechat.store.journal import Journal
 from moechat.store.json_lines import JsonLines, ReplyFiles
@@ -198,21 +197,6 @@ class FileStore(Journal):
         if signature != self.cache.signature(name):
             (self.days if disk.is_day_file(name) else self.findings).reread(name)
         return max(signature.size, 0)
-
-    @property
-    def identity(self) -> str:
-        """A text that changes when every row gets another number: an index by row belongs to one identity."""
-        return self.cache.pulse.identity
-
-    @property
-    def generation(self) -> int:
-        """It rises with every change of what is filed and understood."""
-        return self.cache.pulse.generation
-
-    def changes(self, since: int) -> Changes:
-        """All that came or went after a generation."""
-        generation = self.generation
-        return Changes(generation, self.exchanges.changed(since), self.findings.changed(since))
 
     def verify(self) -> tuple[int, list[str]]:
         """(how many exchanges the day files hold, every difference in words). Reads all files, changes nothing."""

@@ -188,16 +188,6 @@ class ChangedEpisodes(Collection[tuple[int, str, Episode | None]]):
                 yield row, id_, EPISODE.of_data(id_, json.loads(data)) if alive else None
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What came or went after a generation, complete up to ``generation`` (it may hold some of what came later), in row
-    order. ``exchanges`` are (row, epoch seconds, whether it lives)."""
-
-    generation: int
-    exchanges: Sequence[tuple[int, float, bool]]
-    episodes: ChangedEpisodes
-
-
 # ---- the records
 
 
@@ -315,8 +305,7 @@ class FindingRecords:
 
     def superseded(self, hidden: Collection[str]) -> frozenset[str]:
         """Ids of the episodes that are replaced by one that may be seen."""
-        newer, book, mask = self.superseding(), self.fact_book(), frozenset(hidden)
-        of = newer, book.rulings(), mask
+        of = self.superseding(), self.fact_book().rulings(), frozenset(hidden)
         if any(one is not other for one, other in zip(of, self._superseded[0], strict=True)):
             self._superseded = of, superseded(*of)
         return self._superseded[1]

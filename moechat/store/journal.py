@@ -28,7 +28,7 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, DiskError, Locked
 from moechat.store import disk, entries, reflections
-from moechat.store.database import SqliteSession
+from moechat.store.database import SqliteSession, StoreSession
 from moechat.store.entries import Entry
 from moechat.store.json_lines import JsonLines, Lines
 from moechat.store.records import Signature
@@ -57,6 +57,7 @@ class LogBook(ABC):
     clock: Clock
     tree: Tree
     state: State
+    _session: StoreSession
 
     def __init__(self, clock: Clock, log: Lines, state: Lines) -> None:
         self.clock = clock
@@ -73,6 +74,13 @@ class LogBook(ABC):
     @abstractmethod
     def read_all(self) -> None:
         """Read whatever is still to be read: whoever changes or erases what is past must know it."""
+
+    @property
+    def moment(self) -> tuple[str, int]:
+        """(identity, generation). The identity changes when every row gets another number: an index by row belongs to one. The
+        generation rises with every change of what is filed and understood; what is read after it may be newer."""
+        pulse = self._session.pulse
+        return pulse.identity, pulse.generation
 
     def claimed(self) -> AbstractContextManager[bool]:
         """Whether no other worker has claimed this owner's work, while the block runs. Over files there is no other, as a rule;
@@ -252,7 +260,7 @@ class Journal(LogBook):
         self._lent = TemporaryDirectory(prefix="moechat-", ignore_cleanup_errors=True) if self.is_closed else None
         if self._lent and disk.index_folder(folder).is_dir():
             shutil.copytree(disk.index_folder(folder), self.index_folder, dirs_exist_ok=True)
-        self.cache = Cache(self.index_folder / "cache.db", folder)
+        self.cache = self._session = Cache(self.index_folder / "cache.db", folder)
 
     def close(self) -> None:
         self.cache.close()

@@ -15,7 +15,7 @@ from moechat.model import Episode, Exchange, Fact, RefusedItem
 from moechat.store.database import SqliteSession, StoreSession
 from moechat.store.entries import Entry
 from moechat.store.exchanges import TableDays
-from moechat.store.finding_records import BY_ID, LIVE, Changes, ExchangeNote, Noted
+from moechat.store.finding_records import BY_ID, LIVE, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.formats import (
     EPISODE,
@@ -158,19 +158,6 @@ class TableStore(LogBook):
         with self._threads:
             self._session.look()
             self.follow_log()
-
-    @property
-    def identity(self) -> str:
-        """Rows keep their numbers for ever; they begin anew where an owner is brought here once more."""
-        return self._session.pulse.identity
-
-    @property
-    def generation(self) -> int:
-        return self._session.pulse.generation
-
-    def changes(self, since: int) -> Changes:
-        generation = self.generation
-        return Changes(generation, self.exchanges.changed(since), self.findings.changed(since))
 
     @property
     def unread(self) -> tuple[int, None]:

@@ -63,7 +63,7 @@ def opened(folder: Path) -> FileStore:
 
 def episodes(store: FileStore) -> dict[str, Episode]:
     """By text."""
-    return {episode.event.text: episode for _, _, episode in store.changes(-1).episodes if episode is not None}
+    return {episode.event.text: episode for _, _, episode in store.findings.changed(-1) if episode is not None}
 
 
 # --- reading
@@ -231,7 +231,7 @@ def test_the_saved_personas_come_whole_and_read_again_without_a_problem(folder, 
     assert ((report.events, report.reflections), report.left_out) == (counts, {})
     store, nodes = opened(made), read_persona(saved).a_mem.id_to_node
     assert store.problems == []
-    found = [episode for _, _, episode in store.changes(-1).episodes if episode is not None]
+    found = [episode for _, _, episode in store.findings.changed(-1) if episode is not None]
     assert len({episode.id for episode in found}) == len(found) == len(nodes)
     known = {episode.id for episode in found}
     assert all(known.issuperset(episode.evidence) for episode in found)

@@ -446,7 +446,7 @@ class Walk:
 
 
 def all_episodes(store: FileStore) -> list[Episode]:
-    return [episode for _, _, episode in store.changes(-1).episodes if episode is not None]
+    return [episode for _, _, episode in store.findings.changed(-1) if episode is not None]
 
 
 def plainly(store: FileStore, now: datetime) -> dict[str, tuple[float, float, float, bool, tuple[str, ...]]]:

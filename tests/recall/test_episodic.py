@@ -138,7 +138,7 @@ def test_the_ranking_equals_plain_python(
 
 def oracle(mind: Mind, text: str, unit: str) -> dict[str, float]:
     """Hit id → score, best first, one hit an exchange."""
-    changed = mind.store.changes(-1).episodes
+    changed = mind.store.findings.changed(-1)
     all_ = sorted((episode for _, _, episode in changed if episode is not None), key=lambda one: one.since)
     vector = embed([text])[0]
     raw = []

@@ -70,7 +70,7 @@ class Prompts:
                 self.overlaps.append(f"{asked.content}: {one.text} stands there {times} times")
         overview = system.partition("【前情提要】")[2].partition("【")[0]
         self.overviews.append(max(0, len(overview.splitlines()) - 3))
-        for episode in agent.layers.episodes.get(id_ for _, id_, _ in agent.store.changes(-1).episodes).values():
+        for episode in agent.layers.episodes.get(id_ for _, id_, _ in agent.store.findings.changed(-1)).values():
             text, sources = (
                 episode.event.text.replace("用户", "阿明", 1),
                 agent.store.exchanges.of(episode.event.sources),

@@ -142,9 +142,9 @@ def test_a_cut_is_made_once_and_only_after_what_is_there(home: Home, any_store: 
     any_store.log.cut("nobody")
     assert any_store.tree.context() == [first, second]
     any_store.log.cut(first)
-    before = any_store.generation
+    before = any_store.moment
     any_store.log.cut(first)
-    assert (any_store.tree.context(), any_store.generation) == ([second], before)
+    assert (any_store.tree.context(), any_store.moment) == ([second], before)
 
 
 # ---- what goes with a forgetting

@@ -69,17 +69,19 @@ def test_an_exchange_is_read_by_id_wherever_it_stands(store: FileStore, filled: 
 def test_changes_are_complete_and_in_row_order(home: Home, store: FileStore) -> None:
     ids = [told(store, home.clock, f"第{i}句") for i in range(3)]
     store.log.settle()
-    start = store.generation
+    _, start = store.moment
     before = store.exchanges.by_ids(ids)
     store.log.correct(ids[0], user="改过了")
     store.findings.put_episodes([Episode("e", NOON, Event("用户改口", (ids[1],)))])
-    changes = store.changes(start)
     (new,) = store.exchanges.by_ids(ids[:1]).values()
-    assert [(row, alive) for row, _, alive in changes.exchanges] == [(before[ids[0]].row, False), (new.row, True)]
-    assert [(id_, e and e.event.text) for _, id_, e in changes.episodes] == [("e", "用户改口")]
-    assert changes.generation == store.generation
+    assert [(row, alive) for row, _, alive in store.exchanges.changed(start)] == [
+        (before[ids[0]].row, False),
+        (new.row, True),
+    ]
+    assert [(id_, e and e.event.text) for _, id_, e in store.findings.changed(start)] == [("e", "用户改口")]
+    _, between = store.moment
     store.findings.drop_episodes(["e"])
-    again = store.changes(changes.generation)
-    assert (list(again.exchanges), [(id_, e) for _, id_, e in again.episodes]) == ([], [("e", None)])
+    assert store.exchanges.changed(between) == []
+    assert [(id_, e) for _, id_, e in store.findings.changed(between)] == [("e", None)]
     assert [side.row for side in store.exchanges.sides(after=start)] == [new.row]
-    assert list(store.changes(store.generation).episodes) == []
+    assert list(store.findings.changed(store.moment[1])) == []

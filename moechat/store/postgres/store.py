@@ -42,7 +42,7 @@ class PostgresStore(TableStore):
     @contextlib.contextmanager
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """The first world of a user knows the others: who has not named an owner sees none."""
-        if self._session.name.world and not self.identity:
+        if self._session.name.world and not self.moment[0]:
             first = OwnerSession(self._session.database, replace(self._session.name, world=""))
             with first.writing(patience_s):
                 TableLines(first, WORLDS).append([{"name": self._session.name.world}])
