@@ -144,6 +144,7 @@ def test_constructing_an_embedder_loads_nothing():
     fingerprints, loaded = json.loads(run.stdout)
     assert all(map(is_file_name, fingerprints)) and len(set(fingerprints)) == len(PROVIDERS) - 1
     assert loaded == []
+    assert HashEmbedder().fingerprint in fingerprints
 
 
 # ---- the stand-in
@@ -211,7 +212,7 @@ def test_an_endpoint_is_asked_in_batches_and_its_order_does_not_matter(httpserve
     texts = [chr(200 + number) + " text" for number in range(130)]
     vectors = embedder.embed([*texts[:70], "", *texts[70:]])
     assert [len(body["input"]) for body in seen if body["input"] != ["dim"]] == [64, 64, 2]
-    assert {body["auth"] for body in seen} == {"Bearer sk-1"}
+    assert {(body["auth"], body["encoding_format"]) for body in seen} == {("Bearer sk-1", "float")}
     assert vectors.shape == (131, 3)
     assert not vectors[70].any()
     assert np.round(vectors[0, 0] / vectors[0, 2]) == 200
