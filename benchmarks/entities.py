@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from moechat.language.association import Associations, base_words, expand, read_table, shipped
+from moechat.language.association import base_words, expand, read_table, shipped
 from moechat.memory.cooccurrence import Cooccurrence, fact_words
 from moechat.memory.entities import PLANS, Asked, EntityIndex
 from moechat.memory.filed_facts import group
@@ -127,10 +127,8 @@ def run(event_count: int, fact_count: int, query_count: int) -> list[dict[str, o
 
     def gather() -> Cooccurrence:
         source = Cooccurrence(names=(USER, CHARACTER))
-        for fact in known:
-            source.add(fact.id, fact_words(fact.draft))
-        for number, keywords in enumerate(told):
-            source.add(number, keywords)
+        records = {fact.id: fact_words(fact.draft) for fact in known} | dict(enumerate(told))
+        source.follow(0, lambda: records, lambda new: [records[key] for key in new])
         return source
 
     together, gather_ms, gather_mb = measured(gather)
@@ -148,11 +146,8 @@ def run(event_count: int, fact_count: int, query_count: int) -> list[dict[str, o
     sources = [shipped(), together]
     base = [base_words(text, names=(USER, CHARACTER)) for text in texts]
     rows.append(_row("base words (segmentation)", p50_p95(lambda i: base_words(texts[i]), query_count)))
-    cold = p50_p95(lambda i: expand(base[i][1], [Associations(sources)]), query_count)
-    kept = Associations(sources)
-    expanded = [expand(asked, [kept]) for _, asked in base]
-    warm = p50_p95(lambda i: expand(base[i][1], [kept]), query_count)
-    rows += [_row("expansion to 100, cold", cold), _row("expansion to 100, warm", warm)]
+    expanded = [expand(asked, sources) for _, asked in base]
+    rows.append(_row("expansion to 100", p50_p95(lambda i: expand(base[i][1], sources), query_count)))
     groups = [group(fact.draft, USER, CHARACTER) for fact in known]
     for count in (100, 500):  # what the sources give, filled up at random to what the seed allows
         asked_words = [

@@ -1,9 +1,8 @@
 """Word association (seed 004, section 十一): it expands a few words of a talk into many, under which a memory may be
 filed.
 
-A source is any object with ``associations(word)``; it may have a ``generation``, which changes when its answers do. Ours
-are tables (the character's own, the shipped one) and words told together (``memory.cooccurrence``). A resource of one's
-own takes three lines:
+A source is any object with ``associations(word)``. Ours are tables (the character's own, the shipped one) and words told
+together (``memory.cooccurrence``). A resource of one's own takes three lines:
 
     class Thesaurus:
         def associations(self, word):
@@ -15,7 +14,6 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -35,7 +33,6 @@ BASE_WORDS = 10
 PIECES = 4  # A known word may have been cut into this many pieces.
 AGAIN = 2  # A word gains this many levels each time it comes up again (strategy ``second``).
 BACK = 2  # An association is this many levels weaker when it is followed backwards.
-CACHED = 4096  # The associations of this many words are kept.
 
 
 class Source(Protocol):
@@ -137,38 +134,6 @@ def _pooled(lists: Sequence[Sequence[Association]]) -> list[Association]:
     return _best_first((near, best[near] + gained) for near, gained in pool.items())
 
 
-class Associations:
-    """Several sources as one that remembers what it was asked. Safe for several threads."""
-
-    def __init__(self, sources: Sequence[Source], *, cached: int = CACHED) -> None:
-        self.sources, self._cached = tuple(sources), cached
-        self._lock = threading.Lock()
-        self._known: OrderedDict[str, Sequence[Association]] = OrderedDict()
-        self._generation: object = None
-
-    @property
-    def generation(self) -> object:
-        return tuple(getattr(source, "generation", 0) for source in self.sources)
-
-    def associations(self, word: str) -> Sequence[Association]:
-        """The merged associations, cached until the generation of a source changes."""
-        generation = self.generation
-        with self._lock:
-            if generation != self._generation:
-                self._known.clear()
-                self._generation = generation
-            if word in self._known:
-                self._known.move_to_end(word)
-                return self._known[word]
-        associations = merged(word, self.sources)
-        with self._lock:
-            if generation == self._generation:
-                self._known[word] = associations
-                while len(self._known) > self._cached:
-                    self._known.popitem(last=False)
-        return associations
-
-
 class Table:
     """An editable file, ``word TAB association TAB level`` a line; ``#`` begins a comment line.
 
@@ -184,10 +149,6 @@ class Table:
         self._stamp: plain.Stamp | None = None
         self._entries: Mapping[str, Sequence[Association]] = {}
         self._lock = threading.Lock()
-
-    @property
-    def generation(self) -> object:
-        return plain.stamp(self.path)
 
     def associations(self, word: str) -> Sequence[Association]:
         self._refresh()

@@ -53,7 +53,6 @@ class Cooccurrence:
     def __init__(
         self, *, names: Iterable[str] = (), records: int = RECORDS, contained: Containment | None = None
     ) -> None:
-        self.generation = 0
         self._contained = contained or Containment()
         self._limit = records
         self._names = frozenset(words.fold(name) for name in (*names, "user", "character", "用户", "角色"))
@@ -87,7 +86,6 @@ class Cooccurrence:
                 self._drop(dropped)
                 for key, record in zip(new, records, strict=True):
                     self._put(key, record)
-                self.generation += bool(dropped or new)
             self._seen = (state,)
 
     def _difference(self, keys: Iterable[Hashable]) -> Difference:

@@ -298,13 +298,13 @@ class Expansion:
 class Entities:
     """The recipe ``entities``: recall text → base words → expansion → facts.
 
-    ``facts`` gives the facts that may be recalled (the owner's current ones and the author's), ``source`` the associations.
+    ``facts`` gives the facts that may be recalled (the owner's current ones and the author's), ``sources`` the associations.
     """
 
     def __init__(
-        self, facts: Callable[[], Sequence[Fact]], source: Source, *, user_name: str, character_name: str
+        self, facts: Callable[[], Sequence[Fact]], sources: Sequence[Source], *, user_name: str, character_name: str
     ) -> None:
-        self._facts, self._source = facts, source
+        self._facts, self._sources = facts, sources
         self._user_name, self._character_name = user_name, character_name
         self._lock = threading.Lock()
         self._index: tuple[Sequence[Fact], EntityIndex] | None = None
@@ -339,7 +339,7 @@ class Entities:
         """
         names, index = (self._user_name, self._character_name), self.index()
         segments, base = association.base_words(text, names=names, vocabulary=index.vocabulary)
-        expanded = association.expand(base, [self._source], count=count, strategy=strategy, filter_values=filter_values)
+        expanded = association.expand(base, self._sources, count=count, strategy=strategy, filter_values=filter_values)
         search_words = base
         if previous_reply and len(base) < association.BASE_WORDS:
             before, further = association.base_words(previous_reply, names=names, vocabulary=index.vocabulary)

@@ -21,7 +21,7 @@ from moechat.cue import Cue, SoFar
 from moechat.index.dense import Dense, Space
 from moechat.index.vectors import VectorTable, having
 from moechat.language import words
-from moechat.language.association import Associations, Table, shipped
+from moechat.language.association import Table, shipped
 from moechat.memory import cooccurrence, core, diary_index, episodes, topic_cues
 from moechat.memory.anchors import Anchors
 from moechat.memory.cooccurrence import Cooccurrence
@@ -100,8 +100,8 @@ class Layers:
         self.together = Cooccurrence(names=names, contained=store.contained)
         self._table = Table(who.folder / ASSOCIATIONS)
         # What goes with a word: the author's table, ours, and what this owner told together.
-        self.associations = Associations([self._table, shipped(), self.together])
-        self.entities = Entities(self.core.current, self.associations, user_name=who.user_name, character_name=who.name)
+        sources = (self._table, shipped(), self.together)
+        self.entities = Entities(self.core.current, sources, user_name=who.user_name, character_name=who.name)
         self._anchors = Anchors(self.core, store, store.clock)
         self._episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self._episodic, self.core, self.entities, lambda: self.book)

@@ -20,7 +20,7 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
 from moechat.compat.query import expand_words, keyword_scores, query, usual_threshold
 from moechat.index.dense import Dense
-from moechat.language.association import Associations, Table
+from moechat.language.association import Table
 from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Fact, FactDraft
@@ -84,8 +84,8 @@ def build(folder: Path, events: Sequence[Episode] = EVENTS, embedder: HashEmbedd
     episodes.sync()
     episodes.vectors.embed_missing(threading.Event())
     (folder / "associations.tsv").write_text("红色\t玫瑰\t6\n红色\t颜色\t5\n红色\t红旗\t7\n", encoding="utf-8")
-    source = Associations([Table(folder / "associations.tsv")])
-    return Memory(store, dense, episodes, Entities(lambda: FACTS, source, user_name="小棠", character_name="江砚"))
+    sources = [Table(folder / "associations.tsv")]
+    return Memory(store, dense, episodes, Entities(lambda: FACTS, sources, user_name="小棠", character_name="江砚"))
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_words_expand_in_the_shape_of_the_seed(memory: Memory) -> None:
 
 def test_an_empty_memory_answers_with_nothing(tmp_path: Path) -> None:
     memory = build(tmp_path, [])
-    memory.entities = Entities(lambda: [], Associations([]), user_name="", character_name="")
+    memory.entities = Entities(lambda: [], [], user_name="", character_name="")
     answer = query(memory, "你好")
     assert answer["memory_events"] == [] == answer["memory_entities"]
     memory.store.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from moechat.language.association import (
     LEVELS,
     Association,
-    Associations,
     Strategy,
     Table,
     base_words,
@@ -55,13 +53,10 @@ def told(line: str) -> list[Association]:
 
 
 class Lexicon:
-    """A source that counts how often it is asked."""
-
     def __init__(self, entries: dict[str, str]) -> None:
-        self.entries, self.generation, self.asked = entries, 0, 0
+        self.entries = entries
 
     def associations(self, word: str) -> Sequence[Association]:
-        self.asked += 1
         return told(self.entries.get(word, ""))
 
 
@@ -160,12 +155,12 @@ def test_a_broken_line_is_named_and_the_others_serve(tmp_path: Path) -> None:
 
 
 def test_an_edited_table_is_read_again_and_a_deleted_one_is_empty(tmp_path: Path) -> None:
-    source = Associations([table(tmp_path, "失恋\t火锅\t6\n")])
+    source = table(tmp_path, "失恋\t火锅\t6\n")
     assert source.associations("失恋") == [("火锅", 6)]
     table(tmp_path, "失恋\t啤酒\t7\n失恋\t难过\t9\n")
     assert source.associations("失恋") == [("难过", 9), ("啤酒", 7)]
     (tmp_path / "associations.tsv").unlink()
-    assert source.associations("失恋") == []
+    assert source.associations("失恋") == ()
 
 
 def test_a_table_that_is_not_text_is_reported_and_what_was_read_serves_on(tmp_path: Path) -> None:
@@ -185,40 +180,3 @@ def test_the_shipped_table_has_no_fault_and_speaks_both_languages() -> None:
 def test_the_shipped_table_is_read_from_both_ends() -> None:
     assert "拿铁" in dict(shipped().associations("咖啡"))
     assert dict(shipped().associations("拿铁"))["咖啡"] == dict(shipped().associations("咖啡"))["拿铁"] - 2
-
-
-# ---- merging and caching
-
-
-def test_what_was_asked_is_kept_until_a_source_changes() -> None:
-    source = Lexicon(LEXICON)
-    both = Associations([source, shipped()])
-    assert both.associations("画画") == both.associations("画画")
-    assert source.asked == 1
-    source.entries, source.generation = {"画画": "油彩12"}, 1
-    assert both.associations("画画")[0] == ("油彩", 12)
-
-
-def test_the_cache_is_bounded_and_forgets_what_was_not_asked_for_longest() -> None:
-    source = Lexicon(LEXICON)
-    cached = Associations([source], cached=2)
-    for word in ("红色", "画画", "红色", "圣诞节", "红色"):
-        cached.associations(word)
-    assert source.asked == 3
-    cached.associations("画画")
-    assert source.asked == 4
-
-
-def test_many_threads_get_the_same_answers() -> None:
-    cached = Associations([Lexicon(LEXICON)], cached=1)
-    answers: list[bool] = []
-
-    def ask() -> None:
-        answers.extend(cached.associations(word) == told(LEXICON[word]) for word in [*LEXICON] * 50)
-
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(answers) == 600 and all(answers)

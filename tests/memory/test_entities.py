@@ -335,7 +335,7 @@ class Told:
 
 
 def recipe(facts: list[Fact]) -> Entities:
-    return Entities(lambda: list(facts), Told(), user_name="朵朵", character_name="沈砚")
+    return Entities(lambda: list(facts), [Told()], user_name="朵朵", character_name="沈砚")
 
 
 def test_the_recipe_recalls_a_fact_by_what_the_message_brings_to_mind() -> None:
@@ -400,5 +400,5 @@ def ids_of(entities: Entities, text: str) -> list[str]:
 
 def test_the_shipped_table_leads_from_a_word_to_a_fact_that_lacks_it() -> None:
     facts = [fact("a", "用户花生过敏", keyword="过敏", target="花生")]
-    entities = Entities(lambda: facts, shipped(), user_name="朵朵", character_name="沈砚")
+    entities = Entities(lambda: facts, [shipped()], user_name="朵朵", character_name="沈砚")
     assert ids_of(entities, "晚上去吃海鲜怎么样") == ["a"]
