@@ -192,7 +192,9 @@ class KeptRows(Generic[T]):
 
     def of(self, rows: Iterable[int]) -> dict[int, T]:
         """The live rows of these numbers, in that order."""
-        numbers, before = [int(number) for number in rows], self._moment
+        if not (numbers := [int(number) for number in rows]):
+            return {}
+        before = self._moment
         moment = self._session.epoch, self._session.pulse.generation
         if moment != before:
             is_known = bool(self._rows) and moment[0] == before[0]

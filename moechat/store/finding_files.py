@@ -16,7 +16,7 @@ from moechat.store.findings import Findings
 from moechat.store.journal import Journal
 from moechat.store.json_lines import encode
 from moechat.store.plain import json_value
-from moechat.store.records import Signature
+from moechat.store.records import Parsed, Signature
 
 log = logging.getLogger(__name__)
 IN_FILE = f"SELECT row, id, data {LIVE} AND note = %(file)s"
@@ -156,14 +156,13 @@ class FileFindings(Findings):
         standing = {*by_key, *(place for id_ in episodes for place in records.around(data, id_.encode()))}
         if None not in standing and not self._journal.cache.problems(file):
             bounds = sorted(place for place in standing if place)
-            noted = self._read_notes(b"".join(data[start:end] for start, end in bounds), file)
+            noted = self._notes_of(records.parse(b"".join(data[start:end] for start, end in bounds), path), file)
             if episodes.issubset(episode.id for one in noted for episode in one.episodes):
                 return [one for one in noted if _is_meant(one, keys, episodes)]
-        return [one for one in self._read_notes(data, file) if _is_meant(one, keys, episodes)]
+        return [one for one in self._notes_of(records.parse(data, path), file) if _is_meant(one, keys, episodes)]
 
-    def _read_notes(self, data: bytes, file: str) -> list[Noted]:
-        path = self._journal.folder / file
-        values, _ = formats.each(records.parse(data, path), path, self._journal.zone, formats.notes_from)
+    def _notes_of(self, parsed: Parsed, file: str) -> list[Noted]:
+        values, _ = formats.each(parsed, self._journal.folder / file, self._journal.zone, formats.notes_from)
         return [Noted(id_, ExchangeNote(tag, words, by), tuple(held), file) for (id_, tag, words, by), held in values]
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
@@ -239,7 +238,7 @@ class FileFindings(Findings):
                 self._change_facts([record.key for record in gone.records], facts)
                 self._journal.cache.sign(name, Signature.of(path))
         else:
-            before, after = self._read_notes(old, name), self._read_notes(new, name)
+            before, after = self._notes_of(gone, name), self._notes_of(came, name)
             ids = {episode.id for one in [*before, *after] for episode in one.episodes}
             there = [episode for one in after for episode in one.episodes]
             if any(data.count(b"id: " + id_.encode()) > sum(e.id == id_ for e in there) for id_ in ids):
