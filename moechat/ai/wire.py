@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from moechat.ai import failure
-from moechat.language.marking import marked
 from moechat.model import Message, Usage
 from moechat.store.plain import json_value
 
@@ -32,7 +31,13 @@ _CONTROL = re.compile(
     r"</?SYS>>|/?(?:INST|gMASK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS))\])",
     re.IGNORECASE,
 )
+_POSES = re.compile(r"[ \t]*(?:[【\[(（<#]|[—-]{3,}|(?:system|assistant|user|角色|用户|系统)[ \t]*[:：>])", re.I)
 _BETWEEN = "————————"  # It stands between our words and the user's, where a template takes both as one message.
+
+
+def marked(text: str) -> str:
+    """The text with a bar before each line that begins as a block of a prompt does, or as somebody's words."""
+    return "\n".join(f"｜{line}" if _POSES.match(line) else line for line in text.splitlines())
 
 
 def takes_one_system(model: str) -> bool:

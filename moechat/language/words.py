@@ -223,7 +223,9 @@ def _without_tense(word: str) -> str:
 
 
 def _latin(word: str) -> list[str]:
-    word = _unaccented(word[:LONGEST_TOKEN])
+    word = word[:LONGEST_TOKEN]
+    if not word.isascii():
+        word = "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
     if word.isalpha():
         return [stem(word)]
     if word.isdecimal():
@@ -232,12 +234,6 @@ def _latin(word: str) -> list[str]:
         return [stem(part) for part in re.split("['’]", word) if len(part) > 2 or (part and word.startswith(part))]
     parts = [stem(part) for part in _LETTERS_OR_DIGITS.findall(word)]
     return [word, *parts]
-
-
-def _unaccented(word: str) -> str:
-    if word.isascii():
-        return word
-    return "".join(char for char in unicodedata.normalize("NFKD", word) if not unicodedata.combining(char))
 
 
 def _with_pairs(segments: Sequence[str]) -> list[str]:

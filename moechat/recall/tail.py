@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from moechat.ai.offline.lines import numbers
+from moechat.ai.wire import marked
 from moechat.errors import DataError
-from moechat.language.marking import marked
 from moechat.memory.former import Former
 from moechat.model import LONG_AGO, Episode, Fact, Hit, Lore, Recollection
 from moechat.reading.saying import saying

@@ -48,8 +48,9 @@ class _Writing:
     def entries(self) -> Iterator[Entry]:
         """The links of all exchanges come first: one may be unfolded later than another that follows it."""
         yield from self._links()
-        for node in self._nodes():
-            yield from self._node(node)
+        for id_ in self._ids:
+            if (node := self._tree.nodes.get(id_)) and id_ not in self._short:
+                yield from self._node(node)
         tree = self._tree
         heirs = {heir for id_ in tree.cuts if (heir := self._heir(id_))}
         yield from ({"op": "cut", "id": id_} for id_ in sorted(heirs))
@@ -79,10 +80,6 @@ class _Writing:
         for id_ in dict.fromkeys(going_on):
             if id_ not in self._without:
                 yield {"op": "freeze", "id": id_, "ids": [one for one in frozen[id_] if one not in self._without]}
-
-    def _nodes(self) -> Iterator[Node]:
-        nodes = (self._tree.nodes.get(id_) for id_ in self._ids)
-        return (node for node in nodes if node and node.id not in self._short)
 
     def _heir(self, id_: str | None) -> str | None:
         while id_ in self._without:
