@@ -66,24 +66,16 @@ def preview(file: CardFile) -> CardPreview:
 
 
 def _world(value: Card) -> str:
-    extensions = card.data_of(value).get("extensions")
-    world = extensions.get("world") if isinstance(extensions, dict) else ""
-    return world if isinstance(world, str) else ""
+    return book.only(book.only(card.data_of(value).get("extensions"), dict).get("world"), str)
 
 
 def unheeded(value: Card) -> dict[str, int]:
     """What is kept of a card and not obeyed: macros, fields, and what its book has."""
     data, own_book = card.data_of(value), card.book_of(value)
     counts = {name: 1 for name in _UNHEEDED_FIELDS if data.get(name)}
-    extensions = data.get("extensions")
-    if isinstance(extensions, dict):
-        counts |= {f"extensions.{name}": 1 for name in _UNHEEDED_EXTENSIONS if extensions.get(name)}
-    assets = data.get("assets")
-    others = (
-        [one for one in assets if not isinstance(one, dict) or one.get("type") != "icon"]
-        if isinstance(assets, list)
-        else []
-    )
+    extensions = book.only(data.get("extensions"), dict)
+    counts |= {f"extensions.{name}": 1 for name in _UNHEEDED_EXTENSIONS if extensions.get(name)}
+    others = [one for one in book.only(data.get("assets"), list) if book.only(one, dict).get("type") != "icon"]
     counts |= {"assets": len(others)} if others else {}
     counts |= book.unheeded(own_book) if own_book else {}
     texts = [*_texts(card.keys_of(value).values()), *(one.text for one in book.entries_of(own_book, CARD))]

@@ -16,13 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from moechat.errors import MoeChatError
 from moechat.lore import CHOICES, LORE_ROLES, USUAL, Lore, LoreRole
 
 Book = dict[str, Any]
 Entry = dict[str, Any]
+T = TypeVar("T")
 Dialect = Literal["world", "card", "risu", "novelai", "agnai"]
 
 SCAN_DEPTH = 2  # Messages that are searched where a book does not say.
@@ -178,7 +179,7 @@ def entries_of(value: Any, file: str) -> list[Lore]:
 def _lore(id_: str, world: Entry, usual: Lore) -> Lore:
     there = ((name, field) for field, name in _WORLD_NAMES.items() if world.get(name) is not None)
     values = {field: _read(field, world[name], usual) for name, field in there}
-    titles = (values.get("keyword"), _text(world.get("name")), *values.get("keys", ()), id_.partition("#")[2])
+    titles = (values.get("keyword"), only(world.get("name"), str), *values.get("keys", ()), id_.partition("#")[2])
     decoration = decorated(values.get("text", ""))
     values |= {
         "id": id_,
@@ -218,9 +219,8 @@ def as_world(entry: Entry, dialect: Dialect) -> Entry:
         if not isinstance(world.get("position"), int):
             world["position"] = entry.get("position")
         # SillyTavern writes use_regex whatever the keys are.
-        world["use_regex"] = entry.get("use_regex") is True and not {"position", "selectiveLogic"} & (
-            entry["extensions"].keys() if isinstance(entry.get("extensions"), dict) else set()
-        )
+        written_there = {"position", "selectiveLogic"} & only(entry.get("extensions"), dict).keys()
+        world["use_regex"] = entry.get("use_regex") is True and not written_there
     return world
 
 
@@ -248,7 +248,7 @@ def changed(entry: Entry, dialect: Dialect, changes: Mapping[str, Any]) -> Entry
         new = deepcopy(_FIELDS[name].usual) if value is None else _written(field, value)
         if field == "text":
             parent, key, _ = _lies(entry, _place(name, dialect))
-            before = _text(parent.get(key))
+            before = only(parent.get(key), str)
             new = before[: len(before) - len(decorated(before).text)] + new
         if field == "position" and value is None and dialect in _ELSEWHERE:
             new = ""
@@ -325,13 +325,13 @@ def _whole_world(entry: Entry, dialect: Dialect, uid: int) -> Entry:
         read |= {name: list(_texts(read[name])) for name in ("key", "keysecondary") if name in read}
     if not isinstance(read.get("position"), int):
         read["position"] = int(dialect == "card" and entry.get("position") != "before_char")
-    own = entry["extensions"] if isinstance(entry.get("extensions"), dict) else {}
+    own = only(entry.get("extensions"), dict)
     return _usual_world() | read | {"uid": uid, "addMemo": bool(read.get("comment")), "extensions": deepcopy(own)}
 
 
 def card_entry(world: Entry, id_: int) -> Entry:
     """An entry of world info as one of a card; fields that neither knows are kept among its extensions."""
-    own = world["extensions"] if isinstance(world.get("extensions"), dict) else {}
+    own = only(world.get("extensions"), dict)
     entry: Entry = {
         "keys": [], "content": "", "insertion_order": 100, "id": id_, "enabled": True, "use_regex": True,
         "position": _of_card(world.get("position", 0)), "extensions": deepcopy(own),
@@ -396,12 +396,17 @@ def unheeded(value: Any) -> dict[str, int]:
     for _, entry in raw_entries(value):
         world = as_world(entry, dialect or "world")
         used = [name for name in kept if world.get(name) not in (None, False, "", [], WORLD_FIELDS[name].usual)]
-        for name in (*used, *(f"@@{name}" for name in decorated(_text(world.get("content"))).unheeded)):
+        for name in (*used, *(f"@@{name}" for name in decorated(only(world.get("content"), str)).unheeded)):
             counts[name] = counts.get(name, 0) + 1
     return counts
 
 
 # ---- lenient readings
+
+
+def only(value: Any, kind: type[T]) -> T:
+    """A value of a stranger's where it is of this kind; one of another kind is as if it were not there."""
+    return value if isinstance(value, kind) else kind()
 
 
 def _read(field: str, value: Any, usual: Lore) -> Any:
@@ -417,7 +422,7 @@ def _read(field: str, value: Any, usual: Lore) -> Any:
         case tuple():
             return _texts(value)
         case str():
-            return _text(value)
+            return only(value, str)
         case float():
             return float(max(0.0, min(value, 100.0))) if is_number and value == value else 100.0
         case number:
@@ -426,13 +431,9 @@ def _read(field: str, value: Any, usual: Lore) -> Any:
             return _whole(value, number or 0, least=-MAX_NUMBER if field in ("order", "priority") else 0)
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _texts(value: Any) -> tuple[str, ...]:
     """A list of words, or words with commas between them."""
-    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ()
+    items = value.split(",") if isinstance(value, str) else only(value, list)
     return tuple(item.strip() for item in items if isinstance(item, str) and item.strip())
 
 

@@ -88,8 +88,7 @@ def keys_of(card: Card) -> dict[str, Any]:
     values: dict[str, Any] = {key: field(card, name) for key, name in TEXTS.items()}
     keys: dict[str, Any] = {key: text for key, text in values.items() if isinstance(text, str) and text.strip()}
     for key, name in LISTS.items():
-        items = field(card, name)
-        texts = [text for text in items if isinstance(text, str) and text.strip()] if isinstance(items, list) else []
+        texts = [text for text in book.only(field(card, name), list) if isinstance(text, str) and text.strip()]
         keys |= {key: texts} if texts else {}
     return keys
 
@@ -146,8 +145,7 @@ def upgraded(card: Card, form: Form) -> Card:
 def for_older_readers(card: Card) -> Card:
     """A card of version 3 as one of version 2: the decorators are taken from its entries."""
     card = upgraded(card, "v2")
-    entries = (book_of(card) or {}).get("entries")
-    for entry in entries if isinstance(entries, list) else ():
+    for entry in book.only((book_of(card) or {}).get("entries"), list):
         if isinstance(entry, dict) and isinstance(entry.get("content"), str):
             entry["content"] = book.decorated(entry["content"]).text
     return card

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from moechat.cards import book, png
 from moechat.cards import card as cards
-from moechat.cards import png
 from moechat.cards.card import Card
 from moechat.errors import DataError
 from moechat.store import zips
@@ -77,12 +77,8 @@ def _card(text: bytes, file: Path | str) -> Card:
 
 def _icon(card: Card, archive: zips.Zip) -> bytes:
     """The picture of a CHARX: its icon called main, else its first icon, where that is a PNG that lies in it."""
-    assets = cards.data_of(card).get("assets")
-    icons = (
-        [one for one in assets if isinstance(one, dict) and one.get("type") == "icon"]
-        if isinstance(assets, list)
-        else []
-    )
+    assets = book.only(cards.data_of(card).get("assets"), list)
+    icons = [one for one in assets if isinstance(one, dict) and one.get("type") == "icon"]
     for icon in sorted(icons, key=lambda one: one.get("name") != "main"):
         uri = str(icon.get("uri", ""))
         path = next((uri.removeprefix(scheme) for scheme in _ICON_SCHEMES if uri.startswith(scheme)), "")

@@ -19,6 +19,7 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Literal
 
+from moechat.cards.book import only
 from moechat.clock import SystemClock, moment_of
 from moechat.errors import DataError
 from moechat.model import Exchange
@@ -212,9 +213,8 @@ def _of_chatgpt(talk: Mapping[str, Any], past: Past) -> list[Line]:
     passed: set[str] = set()
     while isinstance(id_, str) and id_ in nodes and id_ not in passed:
         passed.add(id_)
-        node = nodes[id_] if isinstance(nodes[id_], dict) else {}
-        way.append(node)
-        id_ = node.get("parent")
+        way.append(only(nodes[id_], dict))
+        id_ = way[-1].get("parent")
     past.left_out["other branches"] += len(nodes) - len(way)
     at = _unix(talk.get("create_time")) or datetime.fromtimestamp(0, UTC)
     lines = []
@@ -222,12 +222,9 @@ def _of_chatgpt(talk: Mapping[str, Any], past: Past) -> list[Line]:
         message = node.get("message")
         if not isinstance(message, dict):
             continue
-        role = (message.get("author") or {}).get("role") if isinstance(message.get("author"), dict) else None
-        content = message.get("content") if isinstance(message.get("content"), dict) else {}
-        parts = content.get("parts") if isinstance(content, dict) else None
-        words = (
-            "\n".join(part for part in parts or () if isinstance(part, str)).strip() if isinstance(parts, list) else ""
-        )
+        role = only(message.get("author"), dict).get("role")
+        parts = only(only(message.get("content"), dict).get("parts"), list)
+        words = "\n".join(part for part in parts if isinstance(part, str)).strip()
         if role not in ("user", "assistant") or not words:
             past.left_out["tools, system, empty"] += 1
             continue

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
+from moechat.cards.book import only
 from moechat.model import Attachment, Message, Role
 from moechat.serve.alignment import SentTurn
 
@@ -107,8 +108,7 @@ def _message(raw: Mapping[str, Any]) -> Message:
 
 
 def _texts(content: object) -> list[str]:
-    parts = content if isinstance(content, list) else []
-    return [str(part["text"]) for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return [str(part["text"]) for part in only(content, list) if isinstance(only(part, dict).get("text"), str)]
 
 
 def _without_notices(messages: Sequence[Message]) -> list[Message]:
@@ -136,11 +136,9 @@ def _turns(messages: Sequence[Message]) -> list[SentTurn]:
 
 
 def _attachments(message: Message, language: str) -> tuple[Attachment, ...]:
-    content = (message.wire or {}).get("content")
     attachments = []
-    for part in content if isinstance(content, list) else []:
-        kind = _KINDS.get(str(part.get("type"))) if isinstance(part, dict) else None
-        if kind:
+    for part in only((message.wire or {}).get("content"), list):
+        if kind := _KINDS.get(str(only(part, dict).get("type"))):
             inner = next((value for key, value in part.items() if key != "type" and isinstance(value, dict)), {})
             name = str(inner.get("filename") or inner.get("name") or "")[:MOST_NAME]
             digest = hashlib.sha256(repr(sorted(inner.items())).encode("utf-8", "replace")).hexdigest()
