@@ -18,7 +18,7 @@ GROUPS = ("context", "diary", "core", "lore")
 MAX_DAYS_NAMED = 2
 MAX_WORDS_NAMED = 3
 
-Ground = Mapping[str, object]
+Ground = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 
@@ -79,24 +79,17 @@ def reason(ground: Ground, words: Words, spans: Sequence[Span] = ()) -> str:
     if phrase := str(ground.get("span") or ""):
         span = next((one for one in spans if one.phrase == phrase), None)
         return words("because_time", span=f"{phrase} → {words.stretch(span.start, span.end)}" if span else phrase)
-    if isinstance(shared, Sequence) and not isinstance(shared, str) and shared:
-        return words("because_words", words=words.listed([str(word) for word in shared[:MAX_WORDS_NAMED]]))
+    if shared:
+        return words("because_words", words=words.listed(shared[:MAX_WORDS_NAMED]))
     name = f"because_{recipe}"
     return words(name if name in words else "because_meaning")
 
 
 def _score(ground: Ground, words: Words) -> str:
     """For tinkerers: the recipe, the score and its parts, and how many exchanges it rests on."""
-    features, score, sources = ground.get("features"), ground.get("score"), ground.get("sources")
-    parts = [str(ground.get("recipe", ""))]
-    if isinstance(score, int | float):
-        parts.append(words("score", score=f"{score:.2f}"))
-    parts += [f"{name} {value}" for name, value in features.items()] if isinstance(features, Mapping) else []
-    if (
-        isinstance(sources, Sequence)
-        and not isinstance(sources, str)
-        and len(sources)
-        and ground.get("id") not in sources
-    ):
+    score, sources = ground.get("score"), ground.get("sources")
+    parts = [ground.get("recipe", ""), words("score", score=f"{score:.2f}") if score is not None else ""]
+    parts += [f"{name} {value}" for name, value in (ground.get("features") or {}).items()]
+    if sources and ground.get("id") not in sources:
         parts.append(words.count("rests_on", len(sources)))
     return " · ".join(part for part in parts if part)
