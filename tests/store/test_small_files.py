@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from moechat.errors import DataError
+from moechat.errors import DataError, DiskError
 from moechat.model import Episode, Event, RefusedItem
 from moechat.store import disk, finding_files, formats, plain, records
 from moechat.store.files import FileStore
@@ -175,6 +175,22 @@ def test_copies_that_a_kill_left_are_found_and_nothing_else(tmp_path: Path) -> N
         (tmp_path / name).touch()
     (tmp_path / ".core_mem.yml.abcdefgh").mkdir()
     assert sorted(disk.unfinished_copies(tmp_path)) == sorted(left)
+
+
+def test_a_copy_that_cannot_be_finished_is_taken_away(tmp_path: Path) -> None:
+    def fails(_: object) -> None:
+        raise OSError(5, "failing")
+
+    with pytest.raises(OSError, match="failing"):
+        records.unfinished(tmp_path / disk.CORE, fails)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_disk_answers_is_told_by_its_reason_or_else_in_its_words() -> None:
+    for error, words in ((OSError(5, "bad sector", "log"), "bad sector"), (OSError("odd"), "odd")):
+        with pytest.raises(DiskError) as told, disk.in_words():
+            raise error
+        assert words in str(told.value)
 
 
 # ---- YAML that people write

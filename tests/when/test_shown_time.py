@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.when import shown
-from moechat.when.span import away
+from moechat.when.span import away, roughly
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2018, 10, 8, 20, 0, tzinfo=ZONE)
@@ -92,3 +92,18 @@ def test_the_day_always_stands_first(seconds: int) -> None:
 def test_a_moment_at_the_end_of_the_calendar_is_shown_in_any_zone(moment: datetime, hours: int) -> None:
     now = datetime(2025, 5, 21, 15, tzinfo=timezone(timedelta(hours=hours)))
     assert shown(moment, now).endswith(("-01-01", "-01-02", "-12-31"))
+
+
+def test_a_part_of_a_season_is_told_by_its_months() -> None:
+    cases = {
+        ("2025-03-01", "2025-05-31"): ("2025年春天", "spring 2025"),
+        ("2025-04-01", "2025-05-31"): ("2025年4月到2025年5月", "April 2025 to May 2025"),
+        ("2025-04-01", "2025-04-30"): ("2025年4月", "April 2025"),
+    }
+    assert {
+        (first, last): tuple(
+            roughly(datetime.fromisoformat(first), datetime.fromisoformat(last), "season", language)
+            for language in ("zh", "en")
+        )
+        for first, last in cases
+    } == cases
