@@ -25,7 +25,7 @@ from moechat.ai.window import Window
 from moechat.errors import ModelError
 from moechat.model import LONG_AGO, Exchange, Message, Understanding
 from moechat.reading.saying import DANGER, DANGER_OTHER, earnest, mark
-from moechat.rules import message
+from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
 from moechat.when import Span
@@ -199,7 +199,7 @@ class _OfflineReply:
         memories = self.memories if spans == self.spans else self._recalled(spans)
         if self._hears("about_me", question) and not spans:
             return self._about_user(memories)
-        if self._hears("may_eat", question) or any(touches(question, fact) for fact in self.record.cannot_take()):
+        if self._asks_to_eat(question):
             return self._may_eat(question, memories)
         bare = self.ears["words"]["address"].sub(" ", question)
         if (answer := self._from_record(question, bare, spans)) is not None:
@@ -282,9 +282,19 @@ class _OfflineReply:
         nothing = "not_told" if self.request.unread_until is None else "unread"
         return self._line("about_you", said=self.glue.join(listed)) if listed else self._line(nothing)
 
+    def _asks_to_eat(self, question: str) -> bool:
+        """Whether somebody asks for leave to eat, or about what their body does not take."""
+        if self._hears("may_eat", question) or (foods.words(question) and self._hears("permits", question)):
+            return True
+        touched = any(touches(question, fact) for fact in self.record.cannot_take())
+        return touched and not self._hears("recalls", question)
+
     def _may_eat(self, question: str, memories: Memories) -> str:
-        """What may be eaten is answered from what the body does not take alone, and from what belongs to that."""
-        if memories.people(question):
+        """What may be eaten is answered from what the body does not take alone, and from what belongs to that. The food may be
+        named before the question: it's laksa tonight, can I have it?"""
+        if not foods.words(question):
+            question = self.text
+        if memories.people(foods.besides(question)):
             return self._tell(ranked[0], memories) if (ranked := memories.ranked(question)) else self._line("not_known")
         cannot = self.record.cannot_take()
         touched = [fact for fact in cannot if touches(question, fact)]

@@ -161,6 +161,5 @@ def _class_of(draft: FactDraft) -> str:
 
 def touches(text: str, fact: FactDraft) -> bool:
     """Whether a text names what the body does not take, or what belongs to that (cheese to dairy)."""
-    low, things = text.casefold(), foods.named(fact.target)
     thing = fact.target.casefold()
-    return not things.isdisjoint(foods.held(text)) or (len(thing) > 1 and not things and thing in low)
+    return foods.touches(text, thing) or (len(thing) > 1 and not foods.named(thing) and thing in text.casefold())
