@@ -38,6 +38,7 @@ WEIGHTS: Mapping[str, float] = {
     "name": 0.6,  # tells a name or a title
     "asks": -2.25,  # is a question itself: it seldom holds the answer
     "hint": 1.5,  # told or happened in a time that is only hinted at
+    "lately": 4.0,  # told lately, as far as the question tells more than it asks: who tells goes on with the last talks
 }
 """Fitted by leaving one conversation out and rounded; benchmarks/ablate.py --features shows what each is worth."""
 REPEATS = -1.0
@@ -54,6 +55,8 @@ MOST_WORDS = 64
 PRONOUN = 0.8
 """How much of a name it is to say 我 or 你."""
 DAY_S = 86_400.0
+LATELY_S = 30 * DAY_S
+"""After so long, counted from the last that was told, a document is told lately by 1/e."""
 FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what is near them.
 BEST = 50  # Of the best by words, and of those by meaning.
 ENOUGH = 3.5
@@ -71,9 +74,11 @@ BELONGS = {"relevance": 0.11, "share": 0.43, "meaning": 0.59}
 """What counts for a question that something of the diary belongs to it, 1 being enough: the relevance of the best hit, the share
 of its words that the diary knows, and the mean cosine of the three nearest over the threshold of the model. Fitted on five kinds
 of talk against questions of other diaries and small talk (docs/recall.md)."""
-TELLS = 0.3  # Added to the bar of a message that asks nothing.
+NAMED = 0.6
+"""How far it counts there who said the best hit: that the one is known whom the question names says little of its matter."""
+TELLS = 0.35  # Added to the bar of a message that asks nothing.
 LATIN = 0.12  # So does one without Chinese: of a Latin text, whose words are few and common, more is known by chance.
-UNHEARD_NAME = 0.1  # And so does one that names somebody or something that the diary never heard of.
+UNHEARD_NAME = 0.3  # And so does one that names somebody or something that the diary never heard of.
 LOOKED_AT = 30  # Top hits inspected.
 NEAREST = 3
 
@@ -239,8 +244,12 @@ class _Ranking:
             "name": bits & traits.NAMES > 0,
             "asks": self.index.column("asking")[docs],
             "hint": self.hinted[docs],
+            "lately": self._told_lately(docs),
         }
-        return {name: np.asarray(value, np.float64) * weights.get(name, 0.0) for name, value in values.items()}, present
+        tells = bits & traits.NOTHING == 0  # A reply that one does not know is no evidence, whatever was asked.
+        return {
+            name: np.asarray(value, np.float64) * weights.get(name, 0.0) * tells for name, value in values.items()
+        }, present
 
     def _word_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
         """Shares of the question's words: in each document, its window, and the question it answers; which words."""
@@ -281,6 +290,10 @@ class _Ranking:
         sample = self.index.vectors.dot(docs[:: max(1, len(docs) // 500)], self.vector)
         sample = sample[sample != MISSING].astype(np.float64)
         return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
+
+    def _told_lately(self, docs: Ints) -> Floats:
+        ages = self.order.times[-1] - self.index.column("time")[docs]
+        return np.exp(-ages / LATELY_S) * traits.telling(self.text)
 
     def _said_by_meant(self, docs: Ints) -> Floats:
         if self.meant and len(self.meant) < len(self.index.speakers):
@@ -330,7 +343,8 @@ class Floor:
         share = heard / max(heard + unheard, SAID_MUCH * rarest, 1e-9)
         bar = 1.0 if traits.asks(text) else 1.0 + TELLS
         if not has_han(text):
-            named = [words.tokens(name) for name in traits.names_told(bare)]
+            names = (name for name in traits.names_told(bare) if not traits.of(name) & traits.TELLS_TIME)
+            named = [words.tokens(name) for name in names]
             bar += LATIN + UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
         return cls(threshold, share, index.count < YOUNG, bar)
 
@@ -340,7 +354,7 @@ class Floor:
         if self.young or not cosine.any():
             return True
         signs = {
-            "relevance": float(np.max(self._relevance(features)[:LOOKED_AT])),
+            "relevance": float(np.max(self._relevance(features, NAMED)[:LOOKED_AT])),
             "share": self.share,
             "meaning": float(np.sort(cosine)[-NEAREST:].mean()) / self.threshold if self.threshold > 0 else 1.0,
         }
@@ -352,14 +366,15 @@ class Floor:
         enough = np.where(cosine == 0.0, ENOUGH_WORDS, ENOUGH)
         return (self._relevance(features) >= enough) | self._has_meaning(features)
 
-    def _relevance(self, features: Mapping[str, Any]) -> Any:
-        """The sum of a hit's features, its words counting as far as the question's are known."""
+    def _relevance(self, features: Mapping[str, Any], named: float = 1.0) -> Any:
+        """The sum of a hit's features: its words count as far as the question's are known, its speaker as far as ``named``."""
+        counted = WEIGHTS.keys() - {"lately"}  # That something was told lately makes no answer of it.
         heard = sum(
-            value * (self.share if name in WORDS else 1.0) for name, value in features.items() if name in WEIGHTS
+            value * (self.share if name in WORDS else 1.0) for name, value in features.items() if name in counted
         )
-        named = np.asarray(features.get("speaker", 0.0))
+        said_by = np.asarray(features.get("speaker", 0.0))
         # 我 and 你 rank the sides; half of the diary is told by each.
-        return heard - np.where(named < WEIGHTS["speaker"], named, 0.0)
+        return heard - said_by * np.where(said_by < WEIGHTS["speaker"], 1.0, 1.0 - named)
 
     def near(self, features: Mapping[str, Any]) -> Any:
         """Whether a hit is about the same by meaning alone, or has the words (seed 003's filter on a named time); of arrays,

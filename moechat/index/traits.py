@@ -15,10 +15,16 @@ USER_SIDE, CHARACTER_SIDE = 0, 1
 NO_NAMES = frozenset({"我", "你", "您", "i", "me", "you", "user", "用户", "ai", "assistant"})
 """What a speaker may be called without being named by it."""
 
-ASKS, TELLS_TIME, NAMES = 1, 2, 4
+ASKS, TELLS_TIME, NAMES, NOTHING = 1, 2, 4, 8
 UNREAD = 128  # No trait: a reader raised over the text.
 _QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
+_UNKNOWN = re.compile(
+    r"想不起来?了?|不记得了?|记不[得清起]了?|没有?什?么?(?:印象|记录)|不太?(?:知道|清楚|确定)|好像没听你?(?:说|提)过"
+    r"|\b(?:do|ca|could|did)(?:n['’]t|n?not| not) (?:\w+ )?(?:remember|recall|know)\b|\bno (?:idea|memory|record)\b|\bnot sure\b",
+    re.IGNORECASE,
+)
+_FEW = 3  # Words beside.
 _BRACKET = re.compile(r"[\[【]")
 _TIME_TOLD = re.compile(
     r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|just|since
@@ -33,6 +39,12 @@ _CAPITALISED, _NAME_TOLD = re.compile(_CAPITAL), re.compile(_CAPITAL + r"|[《�
 _ASKS_WHEN = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|season)\b|\bhow long ago\b"
     r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
+    re.IGNORECASE,
+)
+_ASKS_SEVERAL = re.compile(
+    r"\b(?:what|which) (?:(?:kinds?|types?) of )?(?:\w+ )?(?!(?:is|was|does|has)\b)\w+s\b"
+    r"|\bhow many\b|\bboth\b|\ball (?:the|of)\b"
+    r"|哪些|哪几|几[次个种]|都[^，。？]{0,8}(?:什么|谁|哪)",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -107,18 +119,30 @@ def names_told(text: str) -> list[str]:
     return _NAME_TOLD.findall(text, 0, end) + _CAPITALISED.findall(text, end)
 
 
+def asks_several(text: str) -> bool:
+    """Whether a question asks for a list, or for all of something: its answer was told a piece here and a piece there."""
+    return _ASKS_SEVERAL.search(text) is not None
+
+
 def asks_when(text: str) -> bool:
     """Whether a question asks for a time."""
     return _ASKS_WHEN.search(text) is not None
 
 
 def of(text: str) -> int:
-    """The bits ``ASKS`` (it ends with a question), ``TELLS_TIME`` and ``NAMES`` (a name or a title)."""
+    """The bits ``ASKS`` (it ends with a question), ``TELLS_TIME``, ``NAMES`` (a name or a title) and ``NOTHING`` (it says that
+    one does not know, and little else)."""
     return (
         ASKS * bool(_QUESTION_END.search(_without_caption(text)))
         | TELLS_TIME * bool(_TIME_TOLD.search(text))
         | NAMES * bool(names_told(text))
+        | NOTHING * _tells_nothing(text)
     )
+
+
+def _tells_nothing(text: str) -> bool:
+    rest, unknown = _UNKNOWN.subn(" ", text)
+    return unknown > 0 and len(words.keywords(rest)) <= _FEW
 
 
 def asking(text: str) -> float:
@@ -127,6 +151,11 @@ def asking(text: str) -> float:
     sentences = _SENTENCE.findall(body)
     share = sum(len(sentence) for sentence in sentences if _QUESTION_END.search(sentence)) / max(len(body), 1)
     return 2 / 3 * min(share, 1.0) + bool(_QUESTION_END.search(body)) / 3
+
+
+def telling(text: str) -> float:
+    """How far a message tells, 0..1: as far as it asks nothing; not at all where its one sentence asks by its words."""
+    return 0.0 if asks(text) and len(_SENTENCE.findall(text)) == 1 else 1.0 - asking(text)
 
 
 def _without_caption(text: str) -> str:

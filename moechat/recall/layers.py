@@ -18,6 +18,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.author.official import Official
 from moechat.cards.macros import Macros
 from moechat.cue import Cue, SoFar
+from moechat.index import traits
 from moechat.index.dense import Dense, Space
 from moechat.index.vectors import VectorTable, having
 from moechat.language import words
@@ -179,8 +180,9 @@ class Layers:
         off_limits = self.core.off_limits(cue.text)
         who = self.character()
         is_fixed = touch.asks_all(cue.text) or touch.asks_nothing(cue, (who.user_name, who.name))
+        several = traits.asks_several(cue.text)
         recollection = recall(
-            cue, recipes.whatever_ranks() if is_fixed else recipes.active(), pool=self._pool(),
+            cue, recipes.whatever_ranks() if is_fixed else recipes.active(several=several), pool=self._pool(),
             deadline_s=config.recall.deadline_ms / 1000 + recipes.patience_s + loading_s,
             budget=Budget(
                 self._tokens(round(config.recall.token_budget * DIAL[config.recall.brings_up][1]), config.recall.reading_s),

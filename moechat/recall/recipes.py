@@ -25,6 +25,7 @@ from moechat.settings.config import DIAL, LAYERS, Config
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
 
+MORE = 8  # Messages of the diary beyond its limit, for a question that asks for several things.
 ASSOCIATED = 0.5  # The least score of a fact that is found by words: no cosine, so that it is the same for every embedding model.
 
 
@@ -56,7 +57,8 @@ class ConfiguredRecipes:
             Recipe("about_user", "core", lambda cue: touch.about_user(cue, self.core.current), touch.FIRST),
         ]
 
-    def active(self) -> list[Recipe]:
+    def active(self, *, several: bool = False) -> list[Recipe]:
+        """Those that are switched on. The diary hands over more where ``several`` things are asked for."""
         config, floor = self.config(), self.threshold
         agent, recipes = config.Agent, config.recall.recipes
         on = {"diary": agent.long_memory, "core": agent.is_core_mem, "lore": agent.lore_books}
@@ -108,7 +110,9 @@ class ConfiguredRecipes:
             limit=min(touch.MOST_FORMER, agent.core_top_k),
         )  # fmt: skip
         return [*self.whatever_ranks(), *([former] if agent.is_core_mem else [])] + [
-            Recipe(name, LAYERS[name], runs[name], settings.weight, settings.limit)
+            Recipe(
+                name, LAYERS[name], runs[name], settings.weight, settings.limit + MORE * (several and name == "events")
+            )
             for name, settings in recipes.items()
             if settings.enabled and on[LAYERS[name]]
         ]

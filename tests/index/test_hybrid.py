@@ -74,6 +74,22 @@ def test_the_answer_that_follows_a_question_comes_with_it():
     assert set(search(indexed(docs), "Where was the parrot adopted?", None, k=2).docs) == {20, 21}
 
 
+def test_a_reply_that_tells_nothing_stands_below_what_was_promised():
+    asked = ("我: 你答应过我什么？", "她: 这我倒想不起来了。")
+    docs = talk("我: 我好想去看海", "她: 好呀，我答应你，下个月陪你去看海。")
+    docs += [*talk(*asked, start=DAY, first=2), *talk(*asked, start=2 * DAY, first=4)]
+    assert first(indexed(docs), "你答应过我什么？") == 1
+
+
+def test_who_tells_goes_on_with_the_last_talks_and_who_asks_does_not():
+    docs = talk("Ann: The knee exercises are going well", "Bob: Good.")
+    docs += talk("Ann: The knee exercises are hard", "Bob: Rest a little.", start=90 * DAY, first=2)
+    index = indexed(docs)
+    told = "I did the knee exercises. They go well. Now the next exercises."
+    assert first(index, told) == 2
+    assert first(index, "Are the knee exercises going well?") == 0
+
+
 def test_a_question_seldom_holds_the_answer():
     docs = [*SMALL_TALK, *talk("Ann: Do you have a parrot?", start=DAY, first=20)]
     docs += talk("Bob: We have a parrot.", start=3 * DAY, first=21)
@@ -329,7 +345,11 @@ def test_candidates_of_a_large_index_are_those_of_the_full_computation():
         Doc(i, i * 30.0 + (i // 40) * DAY, "AB"[i % 2], f"{random.integers(60)} {text}") for i, text in enumerate(said)
     ]
     index = indexed(docs, vectors=True)
-    for question in ("word7 word12 word30", "word3 word499 word77 word5", "word200"):
+    for question in (
+        "word7 word12 word30?",
+        "word3 word499 word77 word5?",
+        "word200?",
+    ):  # Who tells looks at the last talks.
         one, other = (search(index, question, vector_of("7 x"), k=10, full_below=most) for most in (10_000, 100))
         assert len(set(one.docs) & set(other.docs)) >= 9
         shared = dict(zip(one.docs, one.scores, strict=True))
