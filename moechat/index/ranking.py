@@ -293,7 +293,8 @@ class _Ranking:
 
     def _told_lately(self, docs: Ints) -> Floats:
         ages = self.order.times[-1] - self.index.column("time")[docs]
-        return np.exp(-ages / LATELY_S) * traits.telling(self.text)
+        lately: Floats = np.exp(-ages / LATELY_S) * traits.telling(self.text)
+        return lately
 
     def _said_by_meant(self, docs: Ints) -> Floats:
         if self.meant and len(self.meant) < len(self.index.speakers):
