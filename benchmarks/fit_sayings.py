@@ -16,7 +16,7 @@ import numpy as np
 
 from moechat.encoder.base import Vectors
 from moechat.encoder.builtin import builtin
-from moechat.reading.nearness import Example, Nearness, Scores, along, digest, examples, kernel
+from moechat.reading.nearness import FITTED_LIMITS, LIMITS, Example, Nearness, Scores, along, digest, examples, kernel
 
 AXES = 192
 RIDGE, KIND_RIDGE = 0.1, 1.0
@@ -63,7 +63,22 @@ def left_out(vectors: Vectors, sayings: Sequence[Example], kinds: Sequence[str])
     return result
 
 
+def fit_limits() -> None:
+    """Weigh the examples of what sets and what lifts a limit."""
+    sayings, kinds = examples(LIMITS), ("lifts", "sets")
+    vectors = builtin().embed([one.text for one in sayings])
+    near = left_out(vectors, sayings, kinds)[:, : len(kinds)]
+    for at, kind in enumerate(kinds):
+        own = np.array([one.kind == kind for one in sayings])
+        bar = np.quantile(near[~own, at], 0.9)
+        print(
+            f"{kind:14}{own.sum():5}  found {(near[own, at] > bar).mean():.2f} where one in ten others is, from {bar:.2f} on"
+        )
+    weighed(vectors, sayings, kinds).save(FITTED_LIMITS)
+
+
 def main() -> None:
+    fit_limits()
     sayings = examples()
     kinds = sorted({one.kind for one in sayings} - {EVERYDAY})
     vectors = builtin().embed([one.text for one in sayings])

@@ -3,7 +3,7 @@
 The examples stand in ``sayings/KIND.LANGUAGE.txt``, one a line, for people to read and extend; ``make sayings`` weighs
 them and writes ``sayings.npz``. Those of ``everyday`` are of no kind: other kinds are not heard near them. A text is as near
 to a kind as a kernel regression says: k(x, y) = exp(WIDTH (x·y − 1)) over vectors of the built-in embedding, along their AXES
-main axes.
+main axes. What sets or lifts a limit is told apart in the same way, by the examples in ``limits`` and ``limits.npz``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from moechat.errors import EmbeddingError
 log = logging.getLogger(__name__)
 FOLDER = Path(__file__).with_name("sayings")
 FITTED = Path(__file__).with_name("sayings.npz")
+LIMITS, FITTED_LIMITS = Path(__file__).with_name("limits"), Path(__file__).with_name("limits.npz")
 WIDTH = 2.0
 SCALE = 127  # Points are stored as bytes.
 Scores = NDArray[np.float32]
@@ -134,17 +135,23 @@ def load(path: Path = FITTED) -> Nearness:
 
 
 @cache
-def fitted() -> Nearness | None:
-    """The one of this process; None where the built-in embedding cannot be loaded, which the log says once."""
+def fitted(path: Path = FITTED) -> Nearness | None:
+    """What is stored there; None where the built-in embedding cannot be loaded, which the log says once."""
     try:
         builtin().embed(["我们"])
     except EmbeddingError as failure:
         log.warning("what is said is judged by its words alone: %s", failure)
         return None
-    return load()
+    return load(path)
 
 
-def scores(texts: Sequence[str]) -> Scores | None:
-    """(n, kinds) float32 for texts; None without the embedding."""
-    near = fitted()
+def scores(texts: Sequence[str], path: Path = FITTED) -> Scores | None:
+    """(n, 2 kinds) float32 for texts; None without the embedding."""
+    near = fitted(path)
     return near.scores(builtin().embed(texts)) if near else None
+
+
+def of_limits(texts: Sequence[str]) -> Scores | None:
+    """(n, 2) float32 for texts: how near each is to what lifts a limit, and to what sets one, about 0 … 1."""
+    near = scores(texts, FITTED_LIMITS)
+    return None if near is None else near[:, :2]

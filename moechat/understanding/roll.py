@@ -161,8 +161,8 @@ class Roller:
         """Put the boundaries that an exchange lifts into the archive, from where their owner can bring them back."""
         standing = [one for one in self.layers.core.boundaries() if exchange.id not in one.draft.sources]
         if standing and not exchange.is_by_another(self._names()[0]):
-            reading = message.read(exchange.user)
-            lifted = [one.id for one in standing if one.since <= exchange.at and boundaries.lifts(reading, one.draft)]
+            earlier = [one for one in standing if one.since <= exchange.at]
+            lifted = [one.id for one in boundaries.lifted(message.read(exchange.user), earlier)]
             with self.store.writing("lift"):
                 self.store.state.write([{"op": "archive", "ids": lifted}] if lifted else [])
 

@@ -13,7 +13,7 @@ import yaml
 from benchmarks.fit_sayings import weighed
 from moechat.encoder.builtin import builtin
 from moechat.model import Exchange
-from moechat.reading.nearness import FITTED, Nearness, digest, examples, load
+from moechat.reading.nearness import FITTED, FITTED_LIMITS, LIMITS, Nearness, digest, examples, load
 from moechat.reading.saying import mark, saying
 from moechat.rules.reading import understand
 
@@ -81,6 +81,7 @@ def test_sets_by_unseen_hands_are_floors(language: str) -> None:
 
 def test_what_is_stored_was_weighed_from_the_examples_that_stand_in_the_files() -> None:
     assert load(FITTED).examples == digest(examples()), "make sayings"
+    assert load(FITTED_LIMITS).examples == digest(examples(LIMITS)), "make sayings"
 
 
 def test_an_example_that_is_added_moves_what_is_near_it(tmp_path: Path) -> None:

@@ -37,6 +37,9 @@ def findings(rows: Rows) -> Counted:
 def limits(rows: Rows) -> Counted:
     for row in rows:
         kept = boundaries.stated(message.read(row["say"]), "x")
+        if not row["keep"]:
+            yield "none", not kept, row["say"]
+            continue
         yield "kept", any(row["keep"] in one.text for one in kept), row["say"]
         end = message.read(row["end"])
         yield "lifted", bool(kept) and all(boundaries.lifts(end, one) for one in kept), row["end"]
