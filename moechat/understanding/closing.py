@@ -109,7 +109,7 @@ def _moving(plan: Event, clauses: Sequence[Clause], exchange: Exchange, *, is_la
         if plan.happened is None or clause.mood in IN_DOUBT or not when.moves(clause.text):
             continue
         named = _is_told(plan, clause.text, at) or (_is_told(plan, exchange.user, at) and len(clauses) < MAX_BESIDE)
-        span = when.moved(clause.text, at, plan.happened)
+        span = when.moved(exchange.user if len(clauses) < MAX_BESIDE else clause.text, at, plan.happened)
         if span and span.end > at and (named or (is_last and not _content(clause.text, at) - _MOVING)):
             moved = _event(clause.text, plan, exchange, "planned")
             text = moved.text if when.resolve(plan.text, at, use="writing") else plan.text
