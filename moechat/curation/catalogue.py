@@ -216,7 +216,7 @@ class Catalogue:
         parts: dict[str, object] = {
             "kind": d.kind, "entity": d.entity, "keyword": d.keyword, "target": d.target, "polarity": d.polarity,
             "single": d.single, "generic": d.generic, "consolidated": fact.consolidated,
-            "mark": d.mark,
+            "mark": d.mark, "doubtful": fact.confirmed is False,
         }  # fmt: skip
         return self._detailed(
             fact.id, fact.at, fact.by, fields=parts, links={"sources": d.sources, **self._replacing(fact.id)}
@@ -238,7 +238,7 @@ class Catalogue:
             "expires": episode.expires.isoformat() if episode.expires else "",
             "status": event.status if event.status != "done" else "",
             "precision": event.precision if event.precision != "unknown" else "", "mark": event.mark,
-            "emotion": event.emotion,
+            "emotion": event.emotion, "doubtful": episode.confirmed is False,
         }  # fmt: skip
         return self._detailed(
             episode.id, episode.at, episode.by, fields=parts,

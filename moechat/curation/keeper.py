@@ -223,6 +223,22 @@ class Keeper(Catalogue):
             self._store.state.write([{"op": "pin" if on else "unpin", "ids": list(ids)}])
         return self.memories(ids)
 
+    def confirm(self, ids: Sequence[str]) -> list[Memory]:
+        """Say that findings in doubt are true: they stand as confirmed from now on. Returns those that were in doubt."""
+        self._require(ids)
+        facts = [replace(one, confirmed=True) for one in self.facts(ids) if one.confirmed is False]
+        events = [replace(one, confirmed=True) for one in self.events(ids) if one.confirmed is False]
+        doubted = [*(one.id for one in facts), *(one.id for one in events)]
+
+        def put() -> None:
+            self._store.findings.put_facts(facts)
+            self._store.findings.put_episodes(events)
+
+        if doubted:
+            self.undo.note(doubted)
+            self._change(put)
+        return self.memories(doubted)
+
     def archive(self, ids: Sequence[str]) -> list[Memory]:
         """Hide, and keep. Returns what is archived with them."""
         self._require(ids)

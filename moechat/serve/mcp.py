@@ -61,6 +61,11 @@ def make_server(house: House, character: str | None, user: str | None) -> Any:
         return over(lambda agent: _done("edit", agent, {"id": id, "text": _words(text)})[0])
 
     @server.tool()
+    def confirm(id: str) -> str:
+        """A memory in doubt is true. Only when the person says so."""
+        return over(lambda agent: {"confirmed": _done("confirm", agent, {"ids": [id]})})
+
+    @server.tool()
     def forget(id: str) -> str:
         """Erase a memory for good, with all that was made of it. Only when the person asks for it."""
         return over(lambda agent: {"gone": _done("forget", agent, {"ids": [id]})})

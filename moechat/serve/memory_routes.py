@@ -29,7 +29,7 @@ MemoryType = Literal["fact", "event", "reflection", "exchange", "lore"]
 JsonObject = dict[str, Any]
 MOST = 10_000_000  # An offset beyond this is a mistake.
 MAX_LIST = 64
-MARKS = {"archived": ("archive", "restore"), "pinned": ("pin", "unpin")}
+MARKS = {"archived": ("archive", "restore"), "pinned": ("pin", "unpin"), "confirmed": ("confirm", "")}
 
 
 WhoseParameters = Annotated[Whose, Parameters()]
@@ -164,9 +164,11 @@ def _check_changes(store: StoreName, values: JsonObject) -> None:
         return
     for key, value in values.items():
         if key not in ("text", *MARKS):
-            raise FieldError(key, None, "cannot be changed here; known: text, archived, pinned")
+            raise FieldError(key, None, "cannot be changed here; known: text, archived, pinned, confirmed")
         if not isinstance(value, str if key == "text" else bool):
             raise FieldError(key, value, "expects words" if key == "text" else "expects true or false")
+    if values.get("confirmed") is False:
+        raise FieldError("confirmed", False, "expects true; to be rid of a memory, archive or delete it")
     if "text" in values and not values["text"].strip():
         raise FieldError("text", values["text"], "write it in words; to be rid of a memory, delete it")
 

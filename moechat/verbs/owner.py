@@ -135,6 +135,7 @@ VERBS: Mapping[str, Verb] = {
     "copy": Verb("copy facts and events to another character; there they are the owner's", Copy, _copied),
     "archive": Verb("hide memories, and keep them", Ids, lambda agent, v: agent.memories.archive(v.ids)),
     "restore": Verb("bring archived memories back", Ids, lambda agent, v: agent.memories.restore(v.ids)),
+    "confirm": Verb("say that findings in doubt are true", Ids, lambda agent, v: agent.memories.confirm(v.ids), waits=True),
     "pin": Verb("never archive these by themselves", Ids, lambda agent, v: agent.memories.pin(v.ids)),
     "unpin": Verb("treat these as all others", Ids, lambda agent, v: agent.memories.pin(v.ids, on=False)),
     "forget": Verb("erase memories and what was made of them from every file, for good", Forget,

@@ -14,8 +14,8 @@ from moechat.web.topic_charts import crumbs
 from moechat.web.words import Words
 
 NAMED = (
-    "kind", "status", "polarity", "single", "generic", "entity", "consolidated", "constant", "enabled", "regex", "case",
-    "whole_words", "logic", "position", "role",
+    "kind", "status", "polarity", "single", "generic", "entity", "consolidated", "doubtful", "constant", "enabled", "regex",
+    "case", "whole_words", "logic", "position", "role",
 )  # fmt: skip
 
 

@@ -182,7 +182,7 @@ def _moved(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     """Pinned, unpinned, archived or brought back; what went to another list is closed."""
     verb = action["do"]
     done = _done(here, verb, ids=[action["id"]])
-    after = look if verb in ("pin", "unpin") else replace(look, opened="", doing="")
+    after = look if verb in ("confirm", "pin", "unpin") else replace(look, opened="", doing="")
     return after, Note(here.words(f"done_{verb}", n=len(done)))
 
 
@@ -243,7 +243,7 @@ def _record(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
 
 DEEDS: Mapping[str, Mapping[str, Callable[[Visit, MemoryLook, Action], MemoryOutcome]]] = {
     MINE: {
-        "save": _saved, "add": _added, "pin": _moved, "unpin": _moved, "archive": _moved, "restore": _moved,
+        "save": _saved, "add": _added, "confirm": _moved, "pin": _moved, "unpin": _moved, "archive": _moved, "restore": _moved,
         "undo": _undone, "several": _several, "merge": _merged, "forget-now": _forgotten, "think": _thought,
         "past": _past, "past-stop": _past,
     },

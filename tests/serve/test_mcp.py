@@ -32,13 +32,14 @@ def test_list_recall_remember_correct_and_forget(home: Home, root: Path) -> None
         async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
             await session.initialize()
             tools = (await session.list_tools()).tools
-            assert {tool.name for tool in tools} == {"list", "recall", "remember", "correct", "forget"}
+            assert {tool.name for tool in tools} == {"list", "recall", "remember", "correct", "confirm", "forget"}
             made = await ask(session, "remember", text="用户的猫叫团子")
             (hit,) = (await ask(session, "recall", message="我的猫叫什么"))["hits"]
             assert hit["id"] == made["id"] and hit["features"]
             await ask(session, "correct", id=made["id"], text="用户的猫叫汤圆")
             (row,) = (await ask(session, "list"))["memories"]
             assert row["text"] == "用户的猫叫汤圆"
+            assert await ask(session, "confirm", id=row["id"]) == {"confirmed": []}, "it was not in doubt"
             assert (await ask(session, "forget", id=row["id"]))["gone"]
             assert (await ask(session, "list"))["total"] == 0
             assert "expects a text" in await ask(session, "remember", text=" ")

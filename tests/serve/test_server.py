@@ -201,6 +201,8 @@ def test_the_users_store_is_created_read_changed_hidden_and_erased(client: TestC
     assert (changed["text"], changed["pinned"], changed["kind"], changed["by"]) == (
         "用户不怕打雷了", True, "attribute", "owner",
     )  # fmt: skip
+    assert client.patch(f"/memories/user/{id_}", json={"confirmed": False}).status_code == 422
+    assert client.patch(f"/memories/user/{id_}", json={"confirmed": True}).json()["text"] == "用户不怕打雷了"
     client.patch(f"/memories/user/{id_}", json={"pinned": False, "archived": True})
     assert client.get("/memories", params={"store": "user", "q": "打雷"}).json()["total"] == 0
     assert client.get("/memories", params={"archived": "true"}).json()["total"] == 1

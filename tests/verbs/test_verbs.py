@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def test_verbs_say_what_they_need() -> None:
         "talks": set(),
     }
     assert those(lambda verb: verb.waits) == {
-        "memories": {"add", "edit", "edit-all", "forget", "merge", "undo"}, "official": set(), "talks": {"delete"},
+        "memories": {"add", "confirm", "edit", "edit-all", "forget", "merge", "undo"}, "official": set(), "talks": {"delete"},
     }  # fmt: skip
     assert those(lambda verb: not verb.has_command)["memories"] == {
         "edit-all", "merge", "undo", "think", "past", "past-stop", "take-back",
@@ -96,6 +97,20 @@ def test_an_edit_of_all_keys_empties_those_that_are_left_out(agent: Agent) -> No
     [after] = perform(owner.VERBS["edit-all"], agent, {"id": made.id, "text": "去了寺里", "fields": {"topic": "旅行"}})
     event = agent.memories.events([after.id])[0].event
     assert (event.text, event.place, event.keywords, event.topic, event.happened) == ("去了寺里", "", (), "旅行", None)
+
+
+def test_what_is_in_doubt_stands_in_the_profile_once_it_is_confirmed(agent: Agent) -> None:
+    [made] = perform(owner.VERBS["add"], agent, {"type": "fact", "text": "我喜欢猫"})
+    [fact] = agent.store.findings.facts()
+    agent.store.findings.put_facts([replace(fact, confirmed=False)])
+    assert perform(owner.VERBS["show"], agent, {"ids": [made.id]})[0].fields["doubtful"]
+    assert [one.id for one in perform(owner.VERBS["confirm"], agent, {"ids": [made.id]})] == [made.id]
+    assert "doubtful" not in perform(owner.VERBS["show"], agent, {"ids": [made.id]})[0].fields
+    assert perform(owner.VERBS["confirm"], agent, {"ids": [made.id]}) == []
+    assert perform(owner.VERBS["undo"], agent, {}) == [made.id]
+    assert not agent.store.findings.facts()[0].confirmed
+    with pytest.raises(NotFound):
+        perform(owner.VERBS["confirm"], agent, {"ids": ["nothing"]})
 
 
 def test_a_change_is_taken_back_and_memories_become_one(agent: Agent) -> None:

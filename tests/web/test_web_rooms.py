@@ -114,6 +114,17 @@ def test_what_becomes_of_a_memory_is_said_once_memory_fills(agent: Agent, tmp_pa
         assert "已固定" in seen(agent, pinned) and "淡忘" not in seen(agent, pinned).replace(pinned.note.text, "")
 
 
+def test_a_memory_in_doubt_is_confirmed(agent: Agent) -> None:
+    lived(agent)
+    [fact, *_] = agent.store.findings.facts()
+    agent.store.findings.put_facts([replace(fact, confirmed=False)])
+    look = do(agent, MEMORY_ROOM, "open", id=fact.id)
+    assert "拿不准" in seen(agent, look) and "确有其事" in seen(agent, look)
+    confirmed = do(agent, look, "confirm", id=fact.id)
+    assert "拿不准" not in seen(agent, confirmed)
+    assert next(one.confirmed for one in agent.store.findings.facts() if one.id == fact.id)
+
+
 def test_the_room_opens_as_a_letter_and_a_sentence_is_corrected_where_it_stands(agent: Agent) -> None:
     lived(agent)
     text = seen(agent, LETTER)
