@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def user(home: Home) -> str:
     user = fresh_name()
     with home.open() as house:
         agent = house.agent(user=user)
-        for text in ("我叫阿明，住在杭州", "我喜欢绿茶", "昨天去了西湖", "我养了一只猫叫团子"):
+        for text in ("我叫阿明，住在杭州", "我喜欢绿茶", "昨天去了西湖", "我养了一只猫叫团子", "以后别提李强"):
             say(agent, text)
             home.clock.advance(hours=5)
         ids = list(agent.store.tree.parents)
@@ -42,7 +43,25 @@ def user(home: Home) -> str:
         say(agent, "团子今天吐了")
         agent.finish()
         agent.memories.archive([ids[0]])
+        [doubted, *_] = agent.store.findings.facts()
+        agent.store.findings.put_facts([replace(doubted, confirmed=False)])
+        agent.store.state.write([{"op": "trust", "model": "m", "quotes": [3, 4]}])
     return user
+
+
+def held(home: Home, user: str) -> tuple[object, ...]:
+    """What was understood, what is in doubt or off limits, what is archived, and how far a model is trusted."""
+    with home.open(looks=True) as house:
+        agent = house.agent(user=user)
+        findings, state = agent.store.findings, agent.store.state
+        facts = sorted(findings.facts(), key=lambda one: one.id)
+        episodes = sorted((e for noted in findings.all_notes([]) for e in noted.episodes), key=lambda one: one.id)
+        assert (
+            any(one.draft.kind == "boundary" for one in facts)
+            and any(one.confirmed is False for one in facts)
+            and state.trust
+        )
+        return facts, episodes, findings.refused(), dict(state.trust), set(state.archived)
 
 
 def moved(home: Home, address: str, do: Callable[[Move], object]) -> object:
@@ -54,12 +73,12 @@ def moved(home: Home, address: str, do: Callable[[Move], object]) -> object:
 
 
 def test_a_memory_moves_there_and_back(home: Home, address: str, user: str) -> None:
-    owner, folder = Owner(CHARACTER, user, ""), home.folder / "users" / user
+    owner, folder, before = Owner(CHARACTER, user, ""), home.folder / "users" / user, held(home, user)
 
     def there_and_back(move: Move) -> None:
         assert owner in list(move.owners_in_folders())
         outcome, first = move.to_tables(owner)
-        assert (outcome, first.exchanges) == ("moved", 5)
+        assert (outcome, first.exchanges) == ("moved", 6)
         assert move.to_tables(owner) == ("there already", first)
         assert move.to_folders(owner) == ("there already", first)
         shutil.rmtree(folder)
@@ -68,6 +87,7 @@ def test_a_memory_moves_there_and_back(home: Home, address: str, user: str) -> N
         assert move.to_folders(owner) == ("there already", first)
 
     moved(home, address, there_and_back)
+    assert held(home, user) == before
     with home.open() as house:
         assert house.agent(user=user).verify()["problems"] == []
         say(house.agent(user=user), "又来了")
@@ -131,7 +151,7 @@ def test_what_is_on_its_way_is_not_copied(home: Home, address: str, user: str) -
 def test_the_command_moves_one_owner_after_another(home: Home, user: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--data", str(home.data), "--config", str(home.config), "--user", user]
     assert main(["migrate", "to-postgres", *options]) == 0
-    assert "outcome: moved, exchanges: 5" in capsys.readouterr().out
+    assert "outcome: moved, exchanges: 6" in capsys.readouterr().out
     assert main(["migrate", "to-postgres", *options]) == 0
     assert "outcome: there already" in capsys.readouterr().out
 
