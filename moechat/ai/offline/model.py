@@ -199,7 +199,7 @@ class _OfflineReply:
         memories = self.memories if spans == self.spans else self._recalled(spans)
         if self._hears("about_me", question) and not spans:
             return self._about_user(memories)
-        if self._asks_to_eat(question):
+        if self.record.asks_to_eat(question):
             return self._may_eat(question, memories)
         bare = self.ears["words"]["address"].sub(" ", question)
         if (answer := self._from_record(question, bare, spans)) is not None:
@@ -281,13 +281,6 @@ class _OfflineReply:
         ]
         nothing = "not_told" if self.request.unread_until is None else "unread"
         return self._line("about_you", said=self.glue.join(listed)) if listed else self._line(nothing)
-
-    def _asks_to_eat(self, question: str) -> bool:
-        """Whether somebody asks for leave to eat, or about what their body does not take."""
-        if self._hears("may_eat", question) or (foods.words(question) and self._hears("permits", question)):
-            return True
-        touched = any(touches(question, fact) for fact in self.record.cannot_take())
-        return touched and not self._hears("recalls", question)
 
     def _may_eat(self, question: str, memories: Memories) -> str:
         """What may be eaten is answered from what the body does not take alone, and from what belongs to that. The food may be

@@ -100,6 +100,13 @@ class Knowledge:
         of_body = (fact for fact in self.facts if fact.entity == "user" and fact.polarity > 0 and fact.keyword in _CARE)
         return [fact for fact in of_body if fact.keyword == "allergy" or foods.named(fact.target)]
 
+    def asks_to_eat(self, question: str) -> bool:
+        """Whether a question asks for leave to eat, or about what the user's body does not take."""
+        ears = lines.ears("zh" if has_han(question) else "en")["words"]
+        if ears["may_eat"].search(question) or (foods.words(question) and ears["permits"].search(question)):
+            return True
+        return any(touches(question, fact) for fact in self.cannot_take()) and not ears["recalls"].search(question)
+
     # ---- plans
 
     def coming(self, spans: Sequence[object] = ()) -> list[tuple[str, str]]:
