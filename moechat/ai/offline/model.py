@@ -285,8 +285,7 @@ class _OfflineReply:
     def _may_eat(self, question: str, memories: Memories) -> str:
         """What may be eaten is answered from what the body does not take alone, and from what belongs to that. The food may be
         named before the question: it's laksa tonight, can I have it?"""
-        if not foods.words(question):
-            question = self.text
+        question = question if foods.words(question) else self.text
         if memories.people(foods.besides(question)):
             return self._tell(ranked[0], memories) if (ranked := memories.ranked(question)) else self._line("not_known")
         cannot = self.record.cannot_take()
