@@ -19,7 +19,7 @@ _FREE = re.compile(r"[- ]free\b")
 
 
 @dataclass(frozen=True)
-class _Table:
+class _FoodTable:
     """``parts``: what a word holds or is a kind of, one step up, and ``kinds`` the latter alone. ``names``: the lines that it
     is a name of. ``without``: what it takes away. ``states``: what is no food. ``near``: words by one letter less."""
 
@@ -40,10 +40,10 @@ def named(text: str) -> frozenset[str]:
 def held(text: str) -> frozenset[str]:
     """All that is in what a text names, and its words: toastie, bread, gluten, cheese and dairy for a toastie. What it says to
     be without is not in it."""
-    found = _found(text)
-    without = {name for word, is_without in found if is_without for name in (word, *_table().names.get(word, ()))}
-    without |= {name for word, _ in found for name in _table().without.get(word, ())}
-    return _above((word for word, is_without in found if not is_without), _table().parts, without)
+    pairs = _found(text)
+    without = {name for word, is_without in pairs if is_without for name in (word, *_table().names.get(word, ()))}
+    without |= {name for word, _ in pairs for name in _table().without.get(word, ())}
+    return _above((word for word, is_without in pairs if not is_without), _table().parts, without)
 
 
 def touches(text: str, thing: str) -> bool:
@@ -78,7 +78,7 @@ def _found(text: str) -> tuple[tuple[str, bool], ...]:
 def _known(match: re.Match[str]) -> str:
     """The word of the table that a match is, or ""; what only looks like food is none."""
     word, table = match["latin"] or match["han"] or _meant(match["other"]), _table()
-    return word if any(word in known for known in (table.parts, table.names, table.without)) else ""
+    return word if any(word in one for one in (table.parts, table.names, table.without)) else ""
 
 
 def _above(start: Iterable[str], parts: Mapping[str, set[str]], without: Iterable[str]) -> frozenset[str]:
@@ -105,7 +105,7 @@ def _shorter(word: str) -> set[str]:
 
 
 @cache
-def _table() -> _Table:
+def _table() -> _FoodTable:
     parts, names, kinds, without, near = (defaultdict[str, set[str]](set) for _ in range(5))
     every, states = set[str](), set[str]()
     lines = re.sub(r"\n +", " ", Path(__file__).with_name("foods.txt").read_text("utf-8")).splitlines()
@@ -133,4 +133,4 @@ def _table() -> _Table:
     han = "|".join(re.escape(word) for word in longest_first if not word.isascii())
     other = rf"[a-z]{{{SHORTEST_MISSPELT},}}"
     pattern = rf"(?<![a-z])(?:(?P<latin>{latin})(?:e?s)?|(?P<other>{other}))(?![a-z])|(?P<han>{han})"
-    return _Table(re.compile(pattern), parts, names, kinds, without, frozenset(states), near)
+    return _FoodTable(re.compile(pattern), parts, names, kinds, without, frozenset(states), near)
