@@ -1,15 +1,17 @@
-"""What kind of saying a text is, by how near it lies to examples.
+"""How near texts lie to examples of kinds: what they mean, and how they are put.
 
-The examples stand in ``sayings/KIND.LANGUAGE.txt``, one a line, for people to read and extend; ``make sayings`` weighs
-them and writes ``sayings.npz``. Those of ``everyday`` are of no kind: other kinds are not heard near them. A text is as near
-to a kind as a kernel regression says: k(x, y) = exp(WIDTH (x·y − 1)) over vectors of the built-in embedding, along their AXES
-main axes. What sets or lifts a limit is told apart in the same way, by the examples in ``limits`` and ``limits.npz``.
+Examples stand in files ``KIND.LANGUAGE.txt`` of a folder, one a line, for people to read and extend; ``make sayings`` weighs
+them and writes what comes out beside the folder. A text is as near to a kind as kernel ridge regression over the examples says:
+k(x, y) = exp(WIDTH (v(x)·v(y) − 1)) + LETTERS l(x)·l(y). v is the built-in embedding along its main axes; l counts runs of
+one to LONGEST_RUN letters within words, weighed by how rare they are (tf-idf), at length 1.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -23,11 +25,9 @@ from moechat.encoder.builtin import builtin
 from moechat.errors import EmbeddingError
 
 log = logging.getLogger(__name__)
-FOLDER = Path(__file__).with_name("sayings")
-FITTED = Path(__file__).with_name("sayings.npz")
-LIMITS, FITTED_LIMITS = Path(__file__).with_name("limits"), Path(__file__).with_name("limits.npz")
-WIDTH = 2.0
-SCALE = 127  # Points are stored as bytes.
+WIDTH, LETTERS = 2.0, 0.7
+LONGEST_RUN, SLOTS, MOST_LETTERS = 4, 1 << 15, 400
+SCALE = 127  # Points and the weights of letters are stored as bytes.
 Scores = NDArray[np.float32]
 
 
@@ -37,8 +37,8 @@ class Example:
     kind: str
 
 
-def examples(folder: Path = FOLDER) -> list[Example]:
-    """All examples, in the order of the files' names."""
+def examples(folder: Path) -> list[Example]:
+    """All examples of a folder, in the order of the files' names."""
     return [
         Example(line.strip(), path.name.partition(".")[0])
         for path in sorted(folder.glob("*.txt"))
@@ -53,68 +53,9 @@ def digest(sayings: Sequence[Example]) -> str:
 
 
 def kernel(left: Vectors, right: Vectors) -> NDArray[np.float32]:
-    """(len(left), len(right)) float32."""
+    """(len(left), len(right)) float32, the part of what texts mean."""
     products: NDArray[np.float32] = np.exp(WIDTH * (left @ right.T - 1))
     return products
-
-
-@dataclass(frozen=True)
-class Nearness:
-    """The fitted examples. ``mean`` is (dim,) and ``axes`` (dim, d) float32: vectors are seen along these alone; ``points`` is
-    (examples, d) float32, unit length, and ``weights`` (examples, 2 kinds) float32: the first half tells danger from everything,
-    the second tells the kinds from each other, everyday talk left aside. The user's own danger is heard from ``floor`` on where
-    it leads all other kinds by ``lead``, another's from ``other_floor`` on; the nearest kind is one from ``kind_floor`` on.
-    ``examples`` is their digest."""
-
-    kinds: tuple[str, ...]
-    mean: Vectors
-    axes: Vectors
-    points: Vectors
-    weights: Scores
-    lead: float
-    floor: float
-    other_floor: float
-    kind_floor: float
-    examples: str
-
-    def scores(self, vectors: Vectors) -> Scores:
-        """(n, 2 kinds) float32, about 0 … 1, by the order of ``weights``; 0 for an empty text."""
-        near: Scores = kernel(along(vectors, self.mean, self.axes), self.points) @ self.weights
-        near[~np.any(vectors, axis=1)] = 0
-        return near
-
-    def is_danger(self, scores: Scores) -> bool:
-        """Whether the user's own danger is near enough, by the (2 kinds,) scores of one text."""
-        at, of_danger = self.kinds.index("danger"), scores[: len(self.kinds)]
-        return bool(of_danger[at] >= self.floor and of_danger[at] - np.delete(of_danger, at).max() >= self.lead)
-
-    def of_danger(self, scores: Scores) -> float:
-        """How near one text lies to danger, anybody's."""
-        return float(max(scores[self.kinds.index(kind)] for kind in ("danger", "danger_other")))
-
-    def kind(self, scores: Scores) -> str:
-        """The nearest kind but the user's own danger, which ``is_danger`` decides; "none" where none is near."""
-        at = self.kinds.index("danger_other")
-        own = scores[self.kinds.index("danger")]
-        if scores[at] >= self.other_floor and scores[at] >= max(own, np.delete(scores[: len(self.kinds)], at).max()):
-            return "danger_other"
-        both = 2 * scores[: len(self.kinds)] + scores[len(self.kinds) :]
-        near, kind = max(
-            (near, kind) for near, kind in zip(both, self.kinds, strict=True) if not kind.startswith("danger")
-        )
-        return kind if near >= self.kind_floor else "none"
-
-    def save(self, path: Path = FITTED) -> None:
-        np.savez_compressed(
-            path,
-            kinds=np.array(self.kinds),
-            mean=self.mean.astype(np.float16),
-            axes=self.axes.astype(np.float16),
-            points=np.round(self.points * SCALE).astype(np.int8),
-            weights=self.weights.astype(np.float16),
-            numbers=np.array([self.lead, self.floor, self.other_floor, self.kind_floor]),
-            examples=np.array(self.examples),
-        )
 
 
 def along(vectors: Vectors, mean: Vectors, axes: Vectors) -> Vectors:
@@ -122,36 +63,85 @@ def along(vectors: Vectors, mean: Vectors, axes: Vectors) -> Vectors:
     return unit((vectors - mean) @ axes)
 
 
-def load(path: Path = FITTED) -> Nearness:
+def letters(text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The slots of the runs of letters in a text, and how much each counts before its rarity: 1 + ln(how often)."""
+    counts: Counter[int] = Counter()
+    for word in text[:MOST_LETTERS].lower().split():
+        padded = f" {word} "
+        for length in range(1, LONGEST_RUN + 1):
+            counts.update(
+                zlib.crc32(padded[at : at + length].encode()) % SLOTS for at in range(len(padded) - length + 1)
+            )
+    slots, times = np.fromiter(counts, np.int64, len(counts)), np.fromiter(counts.values(), np.float32, len(counts))
+    return slots, (1 + np.log(times)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Nearness:
+    """Fitted examples. ``mean`` is (dim,) and ``axes`` (dim, d) float32: vectors are seen along these alone; ``points`` is
+    (examples, d) float32, unit length, and ``weights`` (examples, kinds) float32. ``rarity`` is (SLOTS,) and ``of_letters``
+    (SLOTS, kinds) float32. ``numbers`` are thresholds by name, ``examples`` the digest of all that was weighed."""
+
+    kinds: tuple[str, ...]
+    mean: Vectors
+    axes: Vectors
+    points: Vectors
+    weights: Scores
+    rarity: NDArray[np.float32]
+    of_letters: Scores
+    numbers: Mapping[str, float]
+    examples: str
+
+    def scores(self, texts: Sequence[str]) -> Scores:
+        """(n, kinds) float32, about 0 … 1 each; 0 for an empty text. Raises EmbeddingError."""
+        vectors = builtin().embed(texts)
+        near: Scores = kernel(along(vectors, self.mean, self.axes), self.points) @ self.weights
+        for row, text in enumerate(texts):
+            slots, counts = letters(text)
+            counts = counts * self.rarity[slots]
+            if length := float(np.linalg.norm(counts)):
+                near[row] += counts @ self.of_letters[slots] / length
+        near[~np.any(vectors, axis=1)] = 0
+        return near
+
+    def save(self, path: Path) -> None:
+        most = np.abs(self.of_letters).max(axis=0)
+        np.savez_compressed(
+            path,
+            kinds=np.array(self.kinds),
+            mean=self.mean.astype(np.float16),
+            axes=self.axes.astype(np.float16),
+            points=np.round(self.points * SCALE).astype(np.int8),
+            weights=self.weights.astype(np.float16),
+            rarity=self.rarity.astype(np.float16),
+            of_letters=np.round(self.of_letters / most * SCALE).astype(np.int8),
+            most=most,
+            names=np.array(list(self.numbers)),
+            numbers=np.array(list(self.numbers.values())),
+            examples=np.array(self.examples),
+        )
+
+
+def load(path: Path) -> Nearness:
     """What ``save`` stored."""
     with np.load(path) as stored:
         arrays = {name: stored[name] for name in stored.files}
-    mean, axes, weights = (arrays[name].astype(np.float32) for name in ("mean", "axes", "weights"))
-    kinds = tuple(arrays["kinds"].tolist())
-    points = arrays["points"].astype(np.float32) / SCALE
-    lead, floor, other_floor, kind_floor = arrays["numbers"].tolist()
-    digest_ = str(arrays["examples"])
-    return Nearness(kinds, mean, axes, points, weights, lead, floor, other_floor, kind_floor, digest_)
+    mean, axes, weights, rarity, letters_, points = (
+        arrays[name].astype(np.float32) for name in ("mean", "axes", "weights", "rarity", "of_letters", "points")
+    )
+    numbers = dict(zip(arrays["names"].tolist(), arrays["numbers"].tolist(), strict=True))
+    return Nearness(
+        tuple(arrays["kinds"].tolist()), mean, axes, points / SCALE, weights, rarity,
+        (letters_ * arrays["most"] / SCALE).astype(np.float32), numbers, str(arrays["examples"]),
+    )  # fmt: skip
 
 
 @cache
-def fitted(path: Path = FITTED) -> Nearness | None:
-    """What is stored there; None where the built-in embedding cannot be loaded, which the log says once."""
+def fitted(folder: Path) -> Nearness | None:
+    """What was weighed of the examples in a folder; None where the built-in embedding cannot be loaded, which the log says."""
     try:
         builtin().embed(["我们"])
     except EmbeddingError as failure:
         log.warning("what is said is judged by its words alone: %s", failure)
         return None
-    return load(path)
-
-
-def scores(texts: Sequence[str], path: Path = FITTED) -> Scores | None:
-    """(n, 2 kinds) float32 for texts; None without the embedding."""
-    near = fitted(path)
-    return near.scores(builtin().embed(texts)) if near else None
-
-
-def of_limits(texts: Sequence[str]) -> Scores | None:
-    """(n, 2) float32 for texts: how near each is to what lifts a limit, and to what sets one, about 0 … 1."""
-    near = scores(texts, FITTED_LIMITS)
-    return None if near is None else near[:, :2]
+    return load(folder.with_suffix(".npz"))

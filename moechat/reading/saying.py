@@ -1,7 +1,8 @@
 """What kind of saying a message is, and whether it says that a life is in danger.
 
-Danger is decided twice, by nearness to examples and by plain words, and either suffices: being asked needlessly whether one is
-safe costs less than not being heard. Words that are only told, sung or laughed at decide nothing.
+The kinds are those of the examples in ``sayings``; ``everyday`` is of no kind, and no other kind is heard near it. Danger is
+decided twice, by nearness to examples and by plain words, and either suffices. Words that are only told, sung or laughed at
+decide nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from moechat.reading.patterns import Patterns, patterns
 LONGEST = 10_000  # What lies further on in a pasted text is not looked at.
 NEAR_DANGER = 0.1  # The sentences of a message are weighed for danger from this score of the whole.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
-DANGER, DANGER_OTHER, UNKNOWN = "danger", "danger_other", ""
+DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
+SAYINGS = Path(__file__).with_name("sayings")
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 _QUOTED = re.compile(r"[“「『\"《][^”」』\"》]*[”」』\"》]")
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
@@ -45,9 +47,9 @@ class Saying:
     @cached_property
     def kinds(self) -> frozenset[str]:
         """Its kind and those of its sentences, weighed when they are first asked for."""
-        near, scores = nearness.fitted(), nearness.scores(self.sentences) if self.sentences else None
-        others = () if near is None or scores is None else (near.kind(row) for row in scores)
-        return frozenset([self.kind, *(kind for kind in others if kind != DANGER_OTHER)])
+        near = nearness.fitted(SAYINGS) if self.sentences else None
+        others = (_kind(near, row) for row in near.scores(self.sentences)) if near else ()
+        return frozenset([self.kind, *(kind for kind in others if kind not in (DANGER, DANGER_OTHER))])
 
 
 @lru_cache(maxsize=512)
@@ -55,23 +57,32 @@ def saying(text: str) -> Saying:
     """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say: they are weighed one by
     one where the whole lies near it."""
     text = text[:LONGEST].replace("’", "'")
-    by_words = _danger_by_words(text)
-    near, scores = nearness.fitted(), nearness.scores([text.strip()]) if text.strip() else None
-    if scores is None or near is None:
-        return Saying(by_words)
+    kind = _danger_by_words(text)
+    near = nearness.fitted(SAYINGS) if text.strip() else None
+    if near is None:
+        return Saying(kind)
+    whole = near.scores([text.strip()])[0]
     sentences = _sentences(text)
-    kinds = [near.kind(scores[0])]
-    if by_words == UNKNOWN:
-        is_own = near.is_danger(scores[0])
-        if sentences and not is_own and near.of_danger(scores[0]) >= NEAR_DANGER:
-            parts = nearness.scores(sentences)
-            kinds += [near.kind(row) for row in parts] if parts is not None else []
-            # What is told of another is told of them in the next sentence, too.
-            is_own = kinds[0] != DANGER_OTHER and parts is not None and any(map(near.is_danger, parts))
-        by_words = DANGER if is_own else DANGER_OTHER if DANGER_OTHER in kinds and not _is_told(text) else UNKNOWN
-    if by_words == DANGER and _is_of_another(text):
-        by_words = DANGER_OTHER
-    return Saying(by_words or next((kind for kind in kinds if kind != DANGER_OTHER), "none"), sentences)
+    nearest = _kind(near, whole)
+    if kind == UNKNOWN and not _is_told(text):
+        kind = nearest if nearest in (DANGER, DANGER_OTHER) else UNKNOWN
+        of_danger = max(whole[near.kinds.index(name)] for name in (DANGER, DANGER_OTHER))
+        if sentences and kind == UNKNOWN and of_danger >= NEAR_DANGER:
+            parts = {_kind(near, row) for row in near.scores(sentences)}
+            kind = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
+    if kind == DANGER and _is_of_another(text):
+        kind = DANGER_OTHER
+    return Saying(kind or (nearest if nearest not in (DANGER, DANGER_OTHER) else "none"), sentences)
+
+
+def _kind(near: nearness.Nearness, scores: nearness.Scores) -> str:
+    """The kind that one text lies nearest to, by its (kinds,) scores; "none" where none is near enough."""
+    by_kind = dict(zip(near.kinds, scores.tolist(), strict=True))
+    own, others = by_kind[DANGER], by_kind[DANGER_OTHER]
+    if max(own - near.numbers[DANGER], others - near.numbers[DANGER_OTHER]) >= 0:
+        return DANGER if own >= min(others, near.numbers[DANGER]) else DANGER_OTHER
+    kind = max((name for name in near.kinds if name not in (DANGER, DANGER_OTHER, EVERYDAY)), key=by_kind.__getitem__)
+    return kind if by_kind[kind] >= near.numbers["kind"] else "none"
 
 
 def _sentences(text: str) -> tuple[str, ...]:

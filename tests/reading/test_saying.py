@@ -11,10 +11,9 @@ import pytest
 import yaml
 
 from benchmarks.fit_sayings import weighed
-from moechat.encoder.builtin import builtin
 from moechat.model import Exchange
-from moechat.reading.nearness import FITTED, FITTED_LIMITS, LIMITS, Nearness, digest, examples, load
-from moechat.reading.saying import mark, saying
+from moechat.reading.nearness import digest, examples, load
+from moechat.reading.saying import SAYINGS, mark, saying
 from moechat.rules.reading import understand
 
 UNSEEN = Path(__file__).parent / "unseen"
@@ -80,19 +79,20 @@ def test_sets_by_unseen_hands_are_floors(language: str) -> None:
 
 
 def test_what_is_stored_was_weighed_from_the_examples_that_stand_in_the_files() -> None:
-    assert load(FITTED).examples == digest(examples()), "make sayings"
-    assert load(FITTED_LIMITS).examples == digest(examples(LIMITS)), "make sayings"
+    assert load(SAYINGS.with_suffix(".npz")).examples == digest(examples(SAYINGS)), "make sayings"
 
 
 def test_an_example_that_is_added_moves_what_is_near_it(tmp_path: Path) -> None:
     (tmp_path / "danger.en.txt").write_text("# comment\ni want to die\nthe end is here\n", "utf-8")
     (tmp_path / "glad.en.txt").write_text("what a day\ni am so happy\n", "utf-8")
     few = examples(tmp_path)
-    vectors = builtin().embed([one.text for one in few])
-    near: Nearness = weighed(vectors, few, ["danger", "glad"])
-    assert near.scores(vectors).argmax(axis=1).tolist() == [0, 0, 1, 1]
+    texts = [one.text for one in few]
+    near, _ = weighed(few, {"danger": 0.5})
+    assert near.kinds == ("danger", "glad")
+    assert near.scores(texts).argmax(axis=1).tolist() == [0, 0, 1, 1]
     near.save(tmp_path / "fitted.npz")
-    assert load(tmp_path / "fitted.npz").scores(vectors) == pytest.approx(near.scores(vectors), abs=0.05)
+    assert load(tmp_path / "fitted.npz").scores(texts) == pytest.approx(near.scores(texts), abs=0.05)
+    assert load(tmp_path / "fitted.npz").numbers == {"danger": 0.5}
 
 
 def test_most_pain_is_delicate_and_nothing_glad() -> None:
