@@ -1,4 +1,4 @@
-"""What may answer a question without a model: the clauses of the talk and of what was recalled, and how well each fits."""
+"""What may answer a question without a model: the messages of the talk and what was recalled, and how well each fits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from datetime import datetime
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline.lines import Ears
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
+from moechat.encoder.builtin import builtin
+from moechat.errors import EmbeddingError
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import Hit, Layer
 from moechat.rules import message
@@ -17,30 +19,24 @@ from moechat.rules.clause import Clause
 from moechat.when import Span, resolve
 from moechat.when.names import has_han
 
-_PIECE = re.compile(r"[^,，.。!！?？;；\n]+")
+_SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
+LONGEST_TOLD = 200  # Of a message of more characters the sentence that answers is told.
 ENOUGH = 2.0  # A memory that shares less than this with a question is no answer to it.
+MEANING, UNLIKE = 8.0, 0.2  # A cosine of .45 to the question is enough by itself.
 EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
 
 @dataclass(frozen=True)
-class AnswerClause:
-    """One clause that may answer: who keeps it and when it was told. ``dated`` says how it belongs to the time that was
-    asked for: 3 it happened then, 2 it was told then of no other time, 1 of another, 0 neither. ``quote`` is what was really
-    said, where the rules read the text in other words."""
+class Told:
+    """What may answer: a message of the user's, a fact or an entry of the world book, and when it was told. ``dated`` says how
+    it belongs to the time that was asked for: 3 it happened then, 2 it was told then of no other time, 1 of another, 0
+    neither."""
 
     layer: Layer
     text: str
     at: datetime | None = None
     dated: int = 0
-    source: str = ""
-    place: int = 0  # of the clause in its source
     named: bool = False  # the question names an entry of the world book
-    quote: str = ""
-    whole: str = ""  # the message that it stands in
-
-    @property
-    def said(self) -> str:
-        return self.quote or self.text
 
 
 class Memories:
@@ -50,34 +46,23 @@ class Memories:
         self._ears, self._names, self._spans = ears["words"], names, spans
         self._subjects, self._small_talk = ears["subjects"], ears["short"].values()
         talk = [e for e in request.context if e.char or e.user.strip() != request.text.strip()]
-        every = [clause for e in reversed(talk) for clause in self._of("context", e.user, e.at, e.id)]
-        self.all = every + [clause for hit in request.hits for clause in self._of_hit(hit)]
+        said = [e.user for e in talk]
+        every = [one for at in reversed(range(len(talk))) for one in self._of("context", said[at], talk[at].at, said[:at])]
+        self.all = every + [one for hit in request.hits for one in self._of_hit(hit)]
 
-    def _of_hit(self, hit: Hit) -> list[AnswerClause]:
+    def _of_hit(self, hit: Hit) -> list[Told]:
         if hit.layer in ("core", "lore"):
-            return [AnswerClause(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
+            return [Told(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
         by_time = hit.episode is not None and (hit.span is not None or hit.recipe == "by_time")
-        clauses = self._of("diary", said_by_user(hit.text, *self._names), hit.time, hit.id)
-        return [replace(one, text=self._spoken(one.text), dated=one.dated or int(by_time)) for one in clauses]
+        told = self._of("diary", said_by_user(hit.text, *self._names), hit.time, ())
+        return [replace(one, text=self._spoken(one.text), dated=one.dated or int(by_time)) for one in told]
 
-    def _of(self, layer: Layer, text: str, at: datetime | None, source: str) -> list[AnswerClause]:
-        """The clauses of a message that can answer. A question or a request cannot."""
-        clauses = [
-            (place, clause.text) for place, clause in enumerate(message.read(text).clauses) if self._tells(clause)
-        ]
-        return [
-            AnswerClause(
-                layer,
-                part,
-                at,
-                self._belongs(part, at),
-                source,
-                place,
-                quote=_spoken_as(part, text),
-                whole=text.strip(),
-            )
-            for place, part in clauses
-        ]
+    def _of(self, layer: Layer, text: str, at: datetime | None, before: Sequence[str]) -> list[Told]:
+        """What of a message can answer: all of it, or each sentence of a long one. Questions, requests and play cannot."""
+        clauses = [clause.text for clause in message.read(text, before).clauses if self._tells(clause)]
+        parts = [text.strip()] if len(text) <= LONGEST_TOLD else [part.strip() for part in _SENTENCE.findall(text)]
+        telling = [(part, [one for one in clauses if one in part or len(parts) == 1]) for part in parts]
+        return [Told(layer, part, at, max(self._belongs(c, at) for c in own)) for part, own in telling if own]
 
     def _tells(self, clause: Clause) -> bool:
         ears = self._ears
@@ -95,7 +80,7 @@ class Memories:
         return text if own else fact_to_user(text, self._names[0], _language(text)) or text
 
     def _belongs(self, text: str, at: datetime | None) -> int:
-        """How a memory that was told at ``at`` belongs to the times that were asked for (see AnswerClause)."""
+        """How a memory that was told at ``at`` belongs to the times that were asked for (see Told)."""
         if not self._spans or at is None:
             return 0
         own = own_times(text, at)
@@ -103,24 +88,35 @@ class Memories:
             return 3
         return any(span.covers(at) for span in self._spans) * (1 if own else 2)
 
-    def ranked(self, question: str, memories: Sequence[AnswerClause] | None = None) -> list[AnswerClause]:
-        """Memories that share enough with the question, best first; the first of equals wins."""
-        scored = [(self.match(question, memory), memory) for memory in (self.all if memories is None else memories)]
-        return [memory for score, memory in sorted(scored, key=lambda one: -one[0]) if score >= ENOUGH]
+    def ranked(self, question: str, memories: Sequence[Told] | None = None, enough: float = ENOUGH) -> list[Told]:
+        """Memories that share enough with the question, best first; the first of equals wins. ``enough`` may be lower for what
+        is told as no more than the nearest."""
+        whole = self.all if memories is None else memories
+        near = self._near(question, whole)
+        scored = [(self.match(question, memory, near[at]), memory) for at, memory in enumerate(whole)]
+        return [memory for score, memory in sorted(scored, key=lambda one: -one[0]) if score >= enough]
 
-    def match(self, question: str, memory: AnswerClause) -> float:
-        """How much a memory shares with the question."""
+    def _near(self, question: str, memories: Sequence[Told]) -> list[float]:
+        """How near each memory lies to the question in meaning, in the measure of ``match``; 0 without the embedding."""
+        try:
+            vectors = builtin().embed([question, *(one.text for one in memories)])
+        except EmbeddingError:
+            return [0.0] * len(memories)
+        return [MEANING * max(0.0, near - UNLIKE) for near in (vectors[1:] @ vectors[0]).tolist()]
+
+    def match(self, question: str, memory: Told, near: float = 0.0) -> float:
+        """How much a memory shares with the question, beside how ``near`` it is in meaning."""
         ears, text, there = self._ears, memory.text, set(tokens(memory.text))
         content = self.content(question).items()
         weights = {w: weight for w, weight in content if w in there or (has_han(w[0]) and w in text)}
         subjects = [s for s in self._subjects.items() if s[1].search(question)]
-        if self.is_of_another(question, text, or_of_user=not weights and self._is_of_user(memory)):
+        if self.is_of_another(question, text, or_of_user=not weights and near < ENOUGH and self._is_of_user(memory)):
             return 0.0
         weights |= {name: 3.0 for name, subject in subjects if subject.search(text)}
         who, of_the_past = self.people(question), bool(ears["formerly"].search(question))
         is_now = memory.layer == "core" and not self._spans and all(subject.search(text) for _, subject in subjects)
         is_aside = memory.layer == "core" and not who and bool(self.people(text))
-        score = sum(weights.values()) - 1.0 * is_aside  # where I live, not where my mother does
+        score = near + sum(weights.values()) - 1.0 * is_aside  # where I live, not where my mother does
         words = {word for word, _ in content if len(word) > (1 if has_han(word[0]) else 2)}
         words = {word for word in words if not any(one in word for one in who)}
         is_named, is_else = bool(words & weights.keys()), bool(words) and words.isdisjoint(weights)
@@ -149,7 +145,7 @@ class Memories:
         everyone = {one.casefold() for one in self._ears["people"].findall(text)}
         return {one for one in everyone if not self._ears["anyone"].fullmatch(one)}
 
-    def _is_of_user(self, memory: AnswerClause) -> bool:
+    def _is_of_user(self, memory: Told) -> bool:
         return memory.layer == "core" or bool(self._ears["tells"].search(memory.text))
 
     def content(self, text: str) -> dict[str, float]:
@@ -159,20 +155,11 @@ class Memories:
         empty = self._ears["empty_words"]
         return {word: 1.0 if len(word) == 1 else 2.0 for word in content_words(text) if not empty.fullmatch(word)}
 
-    def to_user(self, memory: AnswerClause) -> str:
+    def to_user(self, memory: Told) -> str:
         """A memory told to the user as "you", "" where that is not safe."""
         if memory.layer == "core":
             return fact_to_user(memory.text, self._names[0], _language(memory.text))
         return second_person(memory.text, _language(memory.text))
-
-
-def _spoken_as(part: str, text: str) -> str:
-    """What the message ``text`` really says where the rules read ``part``: "" where it says just that."""
-    if part in text:
-        return ""
-    meant = set(tokens(part))
-    pieces = [piece.strip() for piece in _PIECE.findall(text) if piece.strip()]
-    return max(pieces, key=lambda piece: len(meant & set(tokens(piece))), default="")
 
 
 def _language(text: str) -> str:

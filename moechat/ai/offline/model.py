@@ -17,7 +17,7 @@ from zlib import crc32
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import in_whole
 from moechat.ai.offline import lines
-from moechat.ai.offline.memories import EARNEST, AnswerClause, Memories, content_words, own_times
+from moechat.ai.offline.memories import EARNEST, Memories, Told, content_words
 from moechat.ai.offline.record import Knowledge, day_name, touches
 from moechat.ai.offline.retelling import ENDS, of_oneself, retold
 from moechat.ai.reply_stream import ReplyStream
@@ -32,10 +32,10 @@ from moechat.when import Span
 from moechat.when.names import has_han
 
 MOST_PARTS = 5  # So many questions of a message are answered.
+NEAREST = 0.6  # What shares this much with a question is told as the nearest there is, not as its answer.
 LISTED = 4  # An enumeration of what was said has this many clauses.
 SHORT = {"zh": 12, "en": 6}  # A message of more pieces is more than a greeting.
 NOTED_IN = 9  # A receipt is given where none was in so many replies.
-LONGEST_QUOTE = {"zh": 50, "en": 140}  # A message of more characters is told by its clause alone.
 ALIKE = 0.5  # An example of the persona answers a message that shares so much of its words.
 BODILY = ("tired", "unwell", "hospital")
 DAYS = {
@@ -123,7 +123,7 @@ class _OfflineReply:
             return self._line("empty")
         clauses = self.reading.clauses
         asks = self._asks(self.text) and all(clause.mood == "question" for clause in clauses)
-        if (hurt := self._hurt()) and not (asks and hurt in self.ears["pain"] and self._hears("recalls", self.text)):
+        if (hurt := self._hurt()) and not (asks and not self.reading.saying.is_danger and self._hears("mine", self.text)):
             return self._line(hurt, help=self._help(hurt))
         if name := self._of_kind():
             return self._line(name)
@@ -214,7 +214,8 @@ class _OfflineReply:
         of_world = bool(ranked) and ranked[0].layer == "lore"
         if of_world and not self._hears("of_lore", question):  # the user's own watch comes before anybody's
             ranked.sort(key=lambda m: m.layer == "lore")
-        asks_of_life = any(self._hears(name, bare) for name in ("mine", "recalls", "happened")) or memories.people(bare)
+        of_life = any(self._hears(name, bare) for name in ("mine", "recalls", "happened")) or memories.people(bare)
+        asks_of_life = of_life or self.reading.kind == "record"
         if not (asks_of_life or spans):
             ranked = [memory for memory in ranked if memory.layer == "lore"]  # a riddle asks nothing of a life
         asks_when = self._hears("recalls", question) and bool(ranked) and ranked[0].layer == "core"
@@ -222,6 +223,8 @@ class _OfflineReply:
             return self._about_time(ranked, memories, bare, spans)
         if ranked:
             return self._alike(bare, ranked, memories)
+        if asks_of_life and (nearest := [m for m in memories.ranked(bare, enough=NEAREST) if m.layer in ("context", "diary")]):
+            return self._line("nearest", said=self._quoted(nearest[0], memories))
         if feeling := self._heard("feelings", question):
             return self._line(feeling)
         if self.request.unread_until is not None:
@@ -243,7 +246,7 @@ class _OfflineReply:
         return None
 
     def _about_time(
-        self, ranked: Sequence[AnswerClause], memories: Memories, question: str, spans: Sequence[Span]
+        self, ranked: Sequence[Told], memories: Memories, question: str, spans: Sequence[Span]
     ) -> str:
         """The best memory of that time, else everything that was said then, else that there is no record."""
         if fitting := [m for m in ranked if m.dated]:
@@ -256,10 +259,10 @@ class _OfflineReply:
         gap = self._line("no_record", phrase=empty[0].phrase) if is_read else self._line("unread")
         return f"{gap}{self.glue}{self._line('but_then', said=self._tell(ranked[0], memories))}" if ranked else gap
 
-    def _listed(self, of_that_time: Sequence[AnswerClause], memories: Memories) -> str:
+    def _listed(self, of_that_time: Sequence[Told], memories: Memories) -> str:
         """What was told, day by day."""
         days: dict[str, list[str]] = {}
-        for memory in sorted(of_that_time[:LISTED], key=lambda m: (str(m.at), m.place)):
+        for memory in sorted(of_that_time[:LISTED], key=lambda m: str(m.at)):
             days.setdefault(self._day(memory.at), []).append(self._quoted(memory, memories))
         texts = {day: self.comma.join(dict.fromkeys(quoted)) for day, quoted in days.items()}
         return self.glue.join(
@@ -310,7 +313,7 @@ class _OfflineReply:
                 return self._line(name, it=place[1])
             if row.search(question) and (fitting := next(filter(stands.search, sentences), "")):
                 return self._line("of_me", it=fitting)
-        own = [AnswerClause("lore", text) for text in sentences]
+        own = [Told("lore", text) for text in sentences]
         lore = [m for m in memories.all if m.layer == "lore"]
         ranked = memories.ranked(question, [*lore, *own])
         if not ranked:
@@ -333,28 +336,20 @@ class _OfflineReply:
                 best, share = char.content, alike
         return best if share >= ALIKE else ""
 
-    def _tell(self, memory: AnswerClause, memories: Memories, spans: Sequence[Span] = ()) -> str:
+    def _tell(self, memory: Told, memories: Memories, spans: Sequence[Span] = ()) -> str:
         if memory.layer == "lore":
             words = set(memories.content(self.text))
             return self._line("lore", said=retold(memory.text, words, self.name, self.user_name, self.language))
         you = memories.to_user(memory)
         if memory.layer == "core":
             return self._line("known", said=you or memory.text)
-        day = self._day(memory.at)
-        whole = memory.whole if 0 < len(memory.whole) <= LONGEST_QUOTE[self.language] else ""
-        is_part = len(whole) > len(memory.text) + lines.FEW_LETTERS and not self._hears("tells", memory.text)
-        if is_part and not re.search("[，。]", whole) and not self._asks(whole):  # What is asked may stand in the rest.
-            quote = f"「{whole}」" if self.language == "zh" else f"“{whole}”"
-            return self._line("told_list_then" if day else "told_now", said=quote, day=day)
-        if you and not (memory.at and own_times(memory.text, memory.at)):
-            return self._line("known", said=you)
-        if not day:
-            return self._line("told_now", said=you or memory.text)
         that_day = memory.at is not None and any(span.covers(memory.at) for span in spans)
         day = self._day(memory.at, full=that_day)
-        return self._line("told_that_day" if that_day else "told_then", said=memory.said, day=day)
+        if not day:
+            return self._line("told_now", said=self._quoted(memory, memories))
+        return self._line("told_that_day" if that_day else "told_then", said=memory.text, day=day)
 
-    def _alike(self, question: str, ranked: Sequence[AnswerClause], memories: Memories) -> str:
+    def _alike(self, question: str, ranked: Sequence[Told], memories: Memories) -> str:
         """There may be several facts, or several answers to what somebody likes: all that fit as well as the best."""
         best = memories.match(question, ranked[0])
         tastes = self._hears("likes", question) or self._hears("dislikes", question)
@@ -432,12 +427,11 @@ class _OfflineReply:
 
         return lines.filled(min(turned, key=last_use), values)
 
-    def _quoted(self, memory: AnswerClause, memories: Memories) -> str:
-        """A memory inside a sentence: to "you" where that is safe, else in quotation marks."""
-        is_dated = memory.layer == "diary" and memory.at and self._day(memory.at) and own_times(memory.text, memory.at)
-        if (you := "" if is_dated else memories.to_user(memory)) or memory.layer in ("core", "lore"):
-            return you or memory.text.strip(ENDS)
-        return f"「{memory.said}」" if self.language == "zh" else f"“{memory.said}”"
+    def _quoted(self, memory: Told, memories: Memories) -> str:
+        """A memory inside a sentence: a fact told to "you" where that is safe, what was said in quotation marks."""
+        if memory.layer in ("core", "lore"):
+            return memories.to_user(memory) or memory.text.strip(ENDS)
+        return f"「{memory.text}」" if self.language == "zh" else f"“{memory.text}”"
 
     def _day(self, at: datetime | None, *, full: bool = False) -> str:
         """The day when something was told, "" for today: 昨天, 5月20日, with the year where it is another."""
