@@ -47,7 +47,9 @@ class Memories:
         self._subjects, self._small_talk = ears["subjects"], ears["short"].values()
         talk = [e for e in request.context if e.char or e.user.strip() != request.text.strip()]
         said = [e.user for e in talk]
-        every = [one for at in reversed(range(len(talk))) for one in self._of("context", said[at], talk[at].at, said[:at])]
+        every = [
+            one for at in reversed(range(len(talk))) for one in self._of("context", said[at], talk[at].at, said[:at])
+        ]
         self.all = every + [one for hit in request.hits for one in self._of_hit(hit)]
 
     def _of_hit(self, hit: Hit) -> list[Told]:

@@ -123,7 +123,9 @@ class _OfflineReply:
             return self._line("empty")
         clauses = self.reading.clauses
         asks = self._asks(self.text) and all(clause.mood == "question" for clause in clauses)
-        if (hurt := self._hurt()) and not (asks and not self.reading.saying.is_danger and self._hears("mine", self.text)):
+        if (hurt := self._hurt()) and not (
+            asks and not self.reading.saying.is_danger and self._hears("mine", self.text)
+        ):
             return self._line(hurt, help=self._help(hurt))
         if name := self._of_kind():
             return self._line(name)
@@ -223,7 +225,9 @@ class _OfflineReply:
             return self._about_time(ranked, memories, bare, spans)
         if ranked:
             return self._alike(bare, ranked, memories)
-        if asks_of_life and (nearest := [m for m in memories.ranked(bare, enough=NEAREST) if m.layer in ("context", "diary")]):
+        if asks_of_life and (
+            nearest := [m for m in memories.ranked(bare, enough=NEAREST) if m.layer in ("context", "diary")]
+        ):
             return self._line("nearest", said=self._quoted(nearest[0], memories))
         if feeling := self._heard("feelings", question):
             return self._line(feeling)
@@ -245,9 +249,7 @@ class _OfflineReply:
             return self._line("known", said=self.comma.join(list(sentences)[-LISTED:]))
         return None
 
-    def _about_time(
-        self, ranked: Sequence[Told], memories: Memories, question: str, spans: Sequence[Span]
-    ) -> str:
+    def _about_time(self, ranked: Sequence[Told], memories: Memories, question: str, spans: Sequence[Span]) -> str:
         """The best memory of that time, else everything that was said then, else that there is no record."""
         if fitting := [m for m in ranked if m.dated]:
             return self._tell(fitting[0], memories, spans)
