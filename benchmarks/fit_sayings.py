@@ -1,4 +1,4 @@
-"""Weighs a folder of examples (moechat/reading/sayings) and stores what came out beside it, after any of its files changed.
+"""Weighs the folders of examples (moechat/reading) and stores what came out beside them, after any of their files changed.
 
     python -m benchmarks.fit_sayings        (or make sayings)
 
@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from moechat.encoder.builtin import builtin
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
-from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, SAYINGS
+from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS, SAYINGS
 
 AXES = 192
 RIDGE, POWER = 0.2, 0.75
@@ -75,25 +75,24 @@ def weighed(sayings: Sequence[Example], numbers: Mapping[str, float], *, folds: 
     return near, left_out
 
 
-def main(folder: Path = SAYINGS) -> None:
+def fit(folder: Path, floors: Mapping[str, float]) -> None:
     sayings = examples(folder)
     near, scores = weighed(sayings, {}, folds=FOLDS)
     truth = np.array([one.kind for one in sayings])
     is_kind = truth != EVERYDAY
     tones = [at for at, kind in enumerate(near.kinds) if kind != EVERYDAY]
     nearest = np.array(near.kinds)[tones][scores[:, tones].argmax(axis=1)]
-    numbers = FLOORS | {"kind": float(np.quantile(scores[is_kind][:, tones].max(axis=1), NO_KIND))}
-    print(
-        f"{len(sayings)} examples, {(nearest == truth)[is_kind].mean():.3f} of those left out are nearest to their own kind"
-    )
-    heard = scores[:, near.kinds.index(DANGER)] >= FLOORS[DANGER]
+    numbers = {**floors, "kind": float(np.quantile(scores[is_kind][:, tones].max(axis=1), NO_KIND))}
+    right = (nearest == truth)[is_kind].mean()
+    print(f"{folder.name}: {len(sayings)} examples, {right:.3f} of those left out are nearest to their own kind")
     for kind in near.kinds:
         own, took = truth == kind, (nearest == kind) & is_kind
-        right = (truth[took] == kind).mean() if took.any() else 0
-        shares = (nearest[own] == kind).mean(), right, heard[own].mean()
-        print("{:14}{:5}  found {:.2f}  right {:.2f}  as danger {:.3f}".format(kind, own.sum(), *shares))
+        shares = (nearest[own] == kind).mean(), (truth[took] == kind).mean() if took.any() else 0
+        heard = {name: (scores[own, near.kinds.index(name)] >= floor).mean().round(3) for name, floor in floors.items()}
+        print("{:14}{:5}  found {:.2f}  right {:.2f}  ".format(kind, own.sum(), *shares), heard)
     replace(near, numbers=numbers).save(folder.with_suffix(".npz"))
 
 
 if __name__ == "__main__":
-    main()
+    fit(LIMITS, {})
+    fit(SAYINGS, FLOORS)

@@ -16,7 +16,7 @@ from moechat.language import words
 from moechat.model import Fact, FactDraft
 from moechat.reading import nearness
 from moechat.reading.patterns import Patterns, patterns
-from moechat.reading.saying import DANGER
+from moechat.reading.saying import DANGER, LIMITS
 from moechat.rules.message import Reading
 from moechat.when.names import has_han
 
@@ -104,8 +104,8 @@ def _clauses(sentence: str, language: str) -> list[str]:
 
 def _near(clause: str, sentence: str) -> float:
     """How near a request lies to those of the character; without the embedding its form suffices."""
-    near = nearness.of_limits([clause, sentence])
-    return 1.0 if near is None else float(near[:, 1].max())
+    near = nearness.fitted(LIMITS)
+    return 1.0 if near is None else float(near.scores([clause, sentence])[:, near.kinds.index("sets")].max())
 
 
 def _topic(own: str, whole: str, reading: Reading, before: Sequence[str]) -> str:
@@ -146,12 +146,13 @@ def _lifting(reading: Reading, boundary: str) -> float:
     if all(any(asks["call"].match(clause) for clause in clauses) for asks, clauses in parts):
         return ALWAYS
     ways = all(any(asks["way"].search(c) or asks["manner"].search(c) for c in clauses) for asks, clauses in parts)
-    near = nearness.of_limits([text, *parts[1][1]])
+    near = nearness.fitted(LIMITS)
     allows = _table(reading.language)["lifts"]["allows"].search(text) is not None
     same = not _matter(boundary).isdisjoint(_matter(text))
     if near is None:
         return ALWAYS * (allows and same and not stated(reading, ""))
-    allowing, asking = map(float, near.max(axis=0))
+    nearest = near.scores([text, *parts[1][1]]).max(axis=0)
+    allowing, asking = (float(nearest[near.kinds.index(kind)]) for kind in ("lifts", "sets"))
     forbids = any(parts[1][0]["not"].match(clause) for clause in parts[1][1])
     is_asked_anew = forbids or (asking > allowing and stated(reading, "") != [])
     if (is_asked_anew and not ways) or allowing < (0.3 if allows else 0.35):

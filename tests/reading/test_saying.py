@@ -13,7 +13,7 @@ import yaml
 from benchmarks.fit_sayings import weighed
 from moechat.model import Exchange
 from moechat.reading.nearness import digest, examples, load
-from moechat.reading.saying import SAYINGS, mark, saying
+from moechat.reading.saying import LIMITS, SAYINGS, mark, saying
 from moechat.rules.reading import understand
 
 UNSEEN = Path(__file__).parent / "unseen"
@@ -79,7 +79,8 @@ def test_sets_by_unseen_hands_are_floors(language: str) -> None:
 
 
 def test_what_is_stored_was_weighed_from_the_examples_that_stand_in_the_files() -> None:
-    assert load(SAYINGS.with_suffix(".npz")).examples == digest(examples(SAYINGS)), "make sayings"
+    for folder in (SAYINGS, LIMITS):
+        assert load(folder.with_suffix(".npz")).examples == digest(examples(folder)), "make sayings"
 
 
 def test_an_example_that_is_added_moves_what_is_near_it(tmp_path: Path) -> None:
