@@ -62,13 +62,12 @@ def stated(reading: Reading, source: str, before: Sequence[str] = ()) -> list[Fa
     say who is meant."""
     if reading.play:
         return []
-    found = []
+    drafts: list[FactDraft] = []
     for sentence in _SENTENCE.finditer(reading.text):
-        asked = _asked(sentence[0].replace("’", "'").strip(), reading, before)
-        found += (
-            [] if asked is None else [FactDraft(sentence[0].strip()[:LONGEST], (source,), "boundary", target=asked)]
-        )
-    return found
+        topic = _asked(sentence[0].replace("’", "'").strip(), reading, before)
+        if topic is not None:
+            drafts.append(FactDraft(sentence[0].strip()[:LONGEST], (source,), "boundary", target=topic))
+    return drafts
 
 
 def _asked(sentence: str, reading: Reading, before: Sequence[str]) -> str | None:
@@ -127,9 +126,9 @@ def _telling(text: str) -> list[str]:
 
 def lifted(reading: Reading, standing: Sequence[Fact]) -> list[Fact]:
     """Which of the boundaries that stand a message lifts: those that are nearest to what it allows, or all that say the same."""
-    found = [(_lifting(reading, one.draft.text), one) for one in standing]
-    most = max((score for score, _ in found), default=0.0)
-    return [one for score, one in found if score >= LIFTS and score >= most - SAME_MATTER]
+    scores = [(_lifting(reading, one.draft.text), one) for one in standing]
+    most = max((score for score, _ in scores), default=0.0)
+    return [one for score, one in scores if score >= LIFTS and score >= most - SAME_MATTER]
 
 
 def lifts(reading: Reading, boundary: FactDraft) -> bool:

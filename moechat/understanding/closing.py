@@ -110,8 +110,8 @@ def _moving(plan: Event, clauses: Sequence[Clause], exchange: Exchange, *, is_la
             continue
         named = _is_told(plan, clause.text, at) or (_is_told(plan, exchange.user, at) and len(clauses) < MAX_BESIDE)
         is_long = plan.happened[1] - plan.happened[0] > timedelta(days=1)  # Its beginning and its end may move apart.
-        told = exchange.user if is_long and len(clauses) < MAX_BESIDE else clause.text
-        span = when.moved(told, at, plan.happened)
+        words = exchange.user if is_long and len(clauses) < MAX_BESIDE else clause.text
+        span = when.moved(words, at, plan.happened)
         if span and span.end > at and (named or (is_last and not _content(clause.text, at) - _MOVING)):
             moved = _event(clause.text, plan, exchange, "planned")
             text = moved.text if when.resolve(plan.text, at, use="writing") else plan.text

@@ -82,8 +82,8 @@ def _whole(text: str, at: datetime, plan: tuple[datetime, datetime]) -> Span | N
         return next(iter(resolve(after[1], plan[1] + timedelta(seconds=1), use="writing")), None)
     for pattern, instead in _FROM_PLAN:
         if (match := compiled(pattern).search(text)) is not None:
-            told = match.expand(instead) + text[match.end() :]
-            return next(iter(resolve(told, plan[0], use="writing")), None)
+            words = match.expand(instead) + text[match.end() :]
+            return next(iter(resolve(words, plan[0], use="writing")), None)
     to = [match.end() for match in compiled(_TO).finditer(text)]
     if compiled(r"(?i)\blater\b").search(text) and (by := _by(text, plan)):
         return by

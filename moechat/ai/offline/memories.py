@@ -46,9 +46,9 @@ class Memories:
         self._ears, self._names, self._spans = ears["words"], names, spans
         self._subjects, self._small_talk = ears["subjects"], ears["short"].values()
         talk = [e for e in request.context if e.char or e.user.strip() != request.text.strip()]
-        said = [e.user for e in talk]
+        words = [e.user for e in talk]
         every = [
-            one for at in reversed(range(len(talk))) for one in self._of("context", said[at], talk[at].at, said[:at])
+            one for at in reversed(range(len(talk))) for one in self._of("context", words[at], talk[at].at, words[:at])
         ]
         self.all = every + [one for hit in request.hits for one in self._of_hit(hit)]
 
@@ -56,8 +56,8 @@ class Memories:
         if hit.layer in ("core", "lore"):
             return [Told(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
         by_time = hit.episode is not None and (hit.span is not None or hit.recipe == "by_time")
-        told = self._of("diary", said_by_user(hit.text, *self._names), hit.time, ())
-        return [replace(one, text=self._spoken(one.text), dated=one.dated or int(by_time)) for one in told]
+        messages = self._of("diary", said_by_user(hit.text, *self._names), hit.time, ())
+        return [replace(one, text=self._spoken(one.text), dated=one.dated or int(by_time)) for one in messages]
 
     def _of(self, layer: Layer, text: str, at: datetime | None, before: Sequence[str]) -> list[Told]:
         """What of a message can answer: all of it, or each sentence of a long one. Questions, requests and play cannot."""
