@@ -19,6 +19,7 @@ from scipy.linalg import solve
 from scipy.sparse import csr_matrix
 
 from moechat.encoder.builtin import builtin
+from moechat.reading import bearing
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
 from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS, SAYINGS
 
@@ -29,6 +30,7 @@ RARE = 2  # A run of letters counts from this many examples on.
 # From these scores on danger is heard, the user's own and another's. They were chosen by hand on sets of unseen hands that had
 # been looked at by then; benchmarks/sayings.py tells what they hear.
 FLOORS = {DANGER: 0.34, DANGER_OTHER: 0.34}
+FINDING_RIDGE = 0.5
 NO_KIND = 0.05  # This share of examples may lie so far from all others that they count as "none".
 
 
@@ -45,10 +47,12 @@ def by_letters(texts: Sequence[str]) -> tuple[csr_matrix, NDArray[np.float32]]:
     return csr_matrix((values.astype(np.float32), slots, starts), shape=(len(texts), SLOTS)), rarity
 
 
-def solved(products: NDArray[np.float32], rows: NDArray[np.int64], kinds: int) -> Scores:
-    """Kernel ridge regression of each kind; a kind counts by POWER of one over its number of examples."""
-    weights = (1 / np.maximum(np.bincount(rows, minlength=kinds), 1) ** POWER)[rows]
-    inner = products + np.diag(RIDGE * weights.mean() / weights).astype(np.float32)
+def solved(
+    products: NDArray[np.float32], rows: NDArray[np.int64], kinds: int, *, ridge: float = RIDGE, power: float = POWER
+) -> Scores:
+    """Kernel ridge regression of each kind; a kind counts by ``power`` of one over its number of examples."""
+    weights = (1 / np.maximum(np.bincount(rows, minlength=kinds), 1) ** power)[rows]
+    inner = products + np.diag(ridge * weights.mean() / weights).astype(np.float32)
     found: Scores = solve(inner, np.eye(kinds, dtype=np.float32)[rows], assume_a="pos", overwrite_a=True)
     return found
 
@@ -93,6 +97,39 @@ def fit(folder: Path, floors: Mapping[str, float]) -> None:
     replace(near, numbers=numbers).save(folder.with_suffix(".npz"))
 
 
+def fit_findings() -> None:
+    """What tells right findings from mistaken ones: both count alike, and the findings of a message are left out together."""
+    tellings = bearing.examples()
+    is_right = np.array([right for _, right in tellings])
+    vectors = bearing.vectors_of([telling for telling, _ in tellings])
+    texts, places = np.unique(vectors.reshape(-1, vectors.shape[-1]), axis=0, return_inverse=True)
+    mean = texts[np.any(texts, axis=1)].mean(axis=0)
+    axes = np.linalg.svd(texts[np.any(texts, axis=1)] - mean, full_matrices=False)[2][:AXES].T
+    near = bearing.Bearing(
+        mean, axes, bearing.placed(texts, mean, axes), places.reshape(vectors.shape[:2]).astype(np.int16),
+        np.zeros(len(tellings), dtype=np.float32), bearing.digest(tellings),
+    )  # fmt: skip
+    products = near.products(vectors)
+
+    def weights(kept: NDArray[np.int64]) -> Scores:
+        both = solved(products[np.ix_(kept, kept)], is_right[kept].astype(np.int64), 2, ridge=FINDING_RIDGE, power=1)
+        difference: Scores = both[:, 1] - both[:, 0]
+        return difference
+
+    fold_of = np.unique([one.message for one, _ in tellings], return_inverse=True)[1] % FOLDS
+    scores = np.zeros(len(tellings), dtype=np.float32)
+    for fold in range(FOLDS):
+        kept, out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        scores[out] = products[np.ix_(out, kept)] @ weights(kept)
+    languages = np.array([bearing.language_of(one.finding) for one, _ in tellings])
+    for language, floor in bearing.FLOORS.items():
+        own, passed = languages == language, scores >= floor
+        right, mistaken = passed[own & is_right].mean(), passed[own & ~is_right].mean()
+        print(f"{language}: {own.sum()} findings; borne out: {right:.2f} of the right, {mistaken:.2f} of the mistaken")
+    replace(near, weights=weights(np.arange(len(tellings)))).save()
+
+
 if __name__ == "__main__":
     fit(LIMITS, {})
     fit(SAYINGS, FLOORS)
+    fit_findings()

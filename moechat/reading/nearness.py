@@ -52,9 +52,9 @@ def digest(sayings: Sequence[Example]) -> str:
     return blake2b("\n".join(f"{one.kind}\t{one.text}" for one in sayings).encode(), digest_size=8).hexdigest()
 
 
-def kernel(left: Vectors, right: Vectors) -> NDArray[np.float32]:
+def kernel(left: Vectors, right: Vectors, width: float = WIDTH) -> NDArray[np.float32]:
     """(len(left), len(right)) float32, the part of what texts mean."""
-    products: NDArray[np.float32] = np.exp(WIDTH * (left @ right.T - 1))
+    products: NDArray[np.float32] = np.exp(width * (left @ right.T - 1))
     return products
 
 

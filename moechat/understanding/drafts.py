@@ -27,6 +27,7 @@ from moechat.model import (
     Understanding,
     Verb,
 )
+from moechat.reading.bearing import Telling, is_borne_out
 from moechat.reading.saying import mark as mark_of
 from moechat.rules import message
 from moechat.rules import reading as rules
@@ -39,6 +40,7 @@ from moechat.when.span import undated
 
 DAY = timedelta(hours=23)
 KEYWORDS = 6
+TALK_BEFORE = 3  # messages that a finding is weighed with
 _USER = frozenset({"", "user", "用户", "the user", "{{user}}", "我", "me"})
 _CHARACTER = frozenset({"character", "角色", "the character", "{{char}}", "char", "assistant"})
 _RANGE = re.compile(r"\s*(?:/(?=\s*\d{4}\b)|至|到|~|–| to )\s*")  # 2025/05/20 is a day
@@ -63,7 +65,10 @@ class CheckedAnswer:
         record: tuple[int, int],
         around: Callable[[Exchange], tuple[Sequence[str], str]],
     ) -> None:
-        self._readings = {exchange.id: message.read(exchange.user, *around(exchange)) for exchange in exchanges}
+        self._around = {exchange.id: around(exchange) for exchange in exchanges}
+        self._readings = {
+            exchange.id: message.read(exchange.user, *self._around[exchange.id]) for exchange in exchanges
+        }
         self._exchanges, self._names, self._standing, self._without_talk = exchanges, names, standing, without_talk
         self._record, self._trusted = record, False
         self._facts: dict[FactDraft, None] = {}
@@ -173,12 +178,21 @@ class CheckedAnswer:
     def _stand(self, draft: FactDraft | Event, quote: gate.Quote | None, whose: str, number: int | str) -> None:
         """Whether a draft is told as what is so. The character's words bear out what the character is and does, nothing else; a
         doubtful draft takes the place of nothing."""
-        in_earnest = quote is not None and (quote.in_earnest or (_is_boundary(draft) and not quote.play))
-        is_said = in_earnest and quote is not None and (quote.side == "user" or whose == "character")
-        if not (self._trusted and is_said):
+        if not (self._trusted and quote is not None and self._is_borne_out(draft, quote, whose)):
             self._doubtful.add(draft)
         elif (old := self._finding(number)) and isinstance(old, Fact) == isinstance(draft, FactDraft):
             self._replaces[draft] = (old.id,)
+
+    def _is_borne_out(self, draft: FactDraft | Event, quote: gate.Quote, whose: str) -> bool:
+        if quote.side == "char":
+            return whose == "character"
+        if isinstance(draft, FactDraft) and draft.kind == "boundary":
+            return not quote.play  # It may be asked on a condition.
+        exchange = quote.exchange
+        before = " ".join(self._around[exchange.id][0][-TALK_BEFORE:])
+        return quote.in_earnest and is_borne_out(
+            Telling(exchange.user, draft.quote, draft.text, exchange.heard, before)
+        )
 
     def _dated(self, text: str, cited: Sequence[Exchange]) -> str:
         """A day, month or year if the exchanges name it, else "" (nobody said when)."""
@@ -269,11 +283,6 @@ class CheckedAnswer:
         )  # fmt: skip
         self._facts[ruling] = None
         self._replaces[ruling] = (*self._replaces.get(ruling, ()), old.id)
-
-
-def _is_boundary(draft: FactDraft | Event) -> bool:
-    """Whether it is what the user asks for, which may be asked on a condition."""
-    return isinstance(draft, FactDraft) and draft.kind == "boundary"
 
 
 def _shares(one: str, other: str) -> bool:

@@ -9,15 +9,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import accumulate
 from typing import Literal
 
 from moechat import when
 from moechat.model import Event, Exchange
-from moechat.rules.clause import IN_DOUBT
+from moechat.rules.clause import OTHER, USER, read_clauses
 from moechat.rules.message import Reading
 from moechat.rules.table import table
-from moechat.when.names import has_han
 
 LEAST_QUOTED = 2  # Fewer letters than these are no words of anybody's.
 TRUSTED_SHARE = 0.6
@@ -33,8 +31,8 @@ _GAP = re.compile(r"\.{2,}|…+|[。！？!?；;，,\n]+")
 
 @dataclass(frozen=True)
 class Quote:
-    """Where quoted words stand, whose line that is, whether they were said ``in_earnest``, and whether they are ``play``:
-    role-play, a joke or another's words."""
+    """Where quoted words stand, whose line that is, whether they were said ``in_earnest`` (and not asked, supposed or believed by
+    somebody else), and whether they are ``play``: role-play, a joke or another's words."""
 
     exchange: Exchange
     side: Literal["user", "char"]
@@ -54,12 +52,17 @@ def found(
     for exchange in exchanges:
         if _stand(parts, folded(exchange.sent)):
             reading = readings[exchange.id]
-            moods = {clause.mood for part in parts for clause in reading.holding(part)}
+            clauses = [clause for part in parts for clause in reading.holding(part)]
+            moods = {clause.mood for clause in clauses}
             play = (
                 reading.play != "" or (bool(moods) and moods <= _PLAY) or not _stand(parts, folded(_own_words(reading)))
             )
-            in_earnest = not play and not (moods and moods <= IN_DOUBT)
-            return Quote(exchange, "user", in_earnest and _is_begun(parts[0], exchange.sent, reading), play)
+            alone = read_clauses(quote, reading.language)
+            is_open = moods == {"question"} or {clause.mood for clause in alone} == {"hypothetical"}
+            is_thought = any(clause.whose == USER for clause in alone) and all(
+                clause.whose == OTHER for clause in clauses
+            )
+            return Quote(exchange, "user", not (play or is_open or (bool(clauses) and is_thought)), play)
     if not users_only:
         for exchange in exchanges:
             if _stand(parts, folded(exchange.heard)):
@@ -80,22 +83,6 @@ def _own_words(reading: Reading) -> str:
         return " " if words["speech"].search(match[0]) else match[0]
 
     return words["quote"].sub(unquoted, reading.text)
-
-
-def _is_begun(part: str, text: str, reading: Reading) -> bool:
-    """Whether a part of a quote begins where a clause does: what stands before it in that may say the opposite (people assume …,
-    陪闺蜜去…)."""
-    clauses = [folded(words) for clause in reading.holding(part) for words in (clause.text, clause.body)]
-    if any(part.startswith(own) or own.startswith(part) for own in clauses):
-        return True
-    letters = [(i, folded(char)) for i, char in enumerate(text) if folded(char)]
-    at = "".join(letter for _, letter in letters).find(part)
-    ends = list(accumulate(len(letter) for _, letter in letters))
-    start = letters[next(n for n, end in enumerate(ends) if end > at)][0] if at >= 0 else 0
-    before = text[:start]
-    return (
-        not before.strip() or not before.rstrip()[-1].isalnum() or (before[-1] == " " and has_han(before.rstrip()[-1]))
-    )
 
 
 def _stand(parts: Sequence[str], text: str) -> bool:

@@ -12,6 +12,8 @@ import yaml
 
 from benchmarks.fit_sayings import weighed
 from moechat.model import Exchange
+from moechat.reading import bearing
+from moechat.reading.bearing import Telling, is_borne_out
 from moechat.reading.nearness import digest, examples, load
 from moechat.reading.saying import LIMITS, SAYINGS, mark, saying
 from moechat.rules.reading import understand
@@ -111,3 +113,26 @@ def test_rules_mark_the_facts_and_events_that_they_find() -> None:
     events = {"昨天住院了": "care", "我奶奶昨天去世了": "delicate", "昨天吃了火锅": ""}
     assert {text: understand(Exchange("x1", at, text, "")).facts[0].mark for text in facts} == facts
     assert {text: understand(Exchange("x1", at, text, "")).events[0].mark for text in events} == events
+
+
+def test_the_stored_weights_are_those_of_the_findings() -> None:
+    assert bearing.load().examples == bearing.digest(bearing.examples()), "make sayings"
+
+
+@pytest.mark.parametrize(
+    ("telling", "is_right"),
+    [
+        (Telling("我在图书馆工作", "我在图书馆工作", "用户在图书馆工作"), True),
+        (Telling("I play the flute", "I play the flute", "The user plays the flute"), True),
+        (Telling("can you keep a goat in a flat", "keep a goat", "The user keeps a goat"), False),
+        (
+            Telling(
+                "what luck, another flat tyre, i just love mondays", "i just love mondays", "The user loves mondays"
+            ),
+            False,
+        ),
+        (Telling("梦里我当上了船长，然后就醒了", "我当上了船长", "用户是船长"), False),
+    ],
+)
+def test_words_bear_out_what_follows_from_them(telling: Telling, is_right: bool) -> None:
+    assert is_borne_out(telling) is is_right

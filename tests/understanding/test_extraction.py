@@ -137,9 +137,11 @@ def test_right_facts_of_the_table_pass_the_gate() -> None:
         if (keys(facts), of_others) != (sorted(case.facts), {(entity, target) for entity, _, target, _ in case.others}):
             wrong.append((case.text, facts))
         assert case.text in model.questions[0][0][0].content
-    assert [text for text, _ in wrong] == ["Haha, just kidding, I don't live in Paris"], (
-        "what is said in jest is in doubt"
-    )
+    assert [text for text, _ in wrong] == [
+        "Where do you live? I live in Oslo.",
+        "我住在火星，骗你的，其实我住在苏州",
+        "Haha, just kidding, I don't live in Paris",
+    ], "what is said beside a question or in jest is in doubt"
 
 
 def test_what_only_the_character_said_is_no_fact_of_the_user() -> None:
