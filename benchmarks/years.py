@@ -222,7 +222,7 @@ def _counted(asked: Asked, turn: Turn) -> list[Sequence[Any]]:
 
 def _month(agent: Agent, last: date, turns: Sequence[Turn], cleaned: int) -> Month:
     store = agent.store
-    rows = Counter(episode.kind for _, _, episode in store.changes(-1).episodes if episode is not None)
+    rows = Counter(episode.kind for _, _, episode in store.findings.changed(-1) if episode is not None)
     calls: Counter[str] = Counter()
     for turn in turns:
         calls.update(turn.calls)

@@ -149,7 +149,8 @@ def test_words_that_were_told_together_go_together_once_they_are_learned(
 def test_a_broken_table_of_associations_in_the_characters_folder_is_told(home: Home, store: FileStore) -> None:
     (home.folder / "associations.tsv").write_text("只有一栏\n", encoding="utf-8")
     layers = over(home, store)
-    layers.associations.associations("猫")
+    layers.entities.index()
+    layers.recall(layers.cue("猫", layers.now(), ""), ())
     assert [problem for problem in layers.problems() if "associations.tsv" in problem]
     layers.close()
 
