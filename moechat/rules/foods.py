@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+LONGEST_WITHOUT = 16  # So many characters before a word may say that it is left out.
 SHORTEST_MISSPELT = 6  # Of a word of fewer letters a wrong one makes another word.
 _LOOKS = re.compile(
     r"(?:成|像|跟|如)(?:了|个|根|只)*\w{1,4}|\b(?:like|as)(?: an?)?(?: \w+)? \w+|\b(?:it'?s|just|only) \w+ or nothing"
@@ -69,10 +70,15 @@ def _found(text: str) -> tuple[tuple[str, bool], ...]:
     six letters or more may have one wrong."""
     text = _LOOKS.sub(" ", text.casefold().replace("’", "'"))
     return tuple(
-        (word, bool(_WITHOUT.search(text[: match.start()]) or _FREE.match(text, match.end())))
+        (word, bool(_WITHOUT.search(text, *_before(match)) or _FREE.match(text, match.end())))
         for match in _table().word.finditer(text)
         if (word := _known(match))
     )
+
+
+def _before(match: re.Match[str]) -> tuple[int, int]:
+    """Where the words before a match stand that may leave it out."""
+    return max(0, match.start() - LONGEST_WITHOUT), match.start()
 
 
 def _known(match: re.Match[str]) -> str:
