@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from moechat.encoder.base import Vectors
 from moechat.encoder.builtin import builtin
-from moechat.reading.nearness import SCALE, Scores, along, fitted, kernel
-from moechat.reading.saying import SAYINGS
+from moechat.reading.nearness import SCALE, Scores, along, can_weigh, kernel
 from moechat.when.names import has_han
 
 FOLDER, FITTED = Path(__file__).with_name("findings"), Path(__file__).with_name("findings.npz")
@@ -125,7 +124,7 @@ def vectors_of(tellings: Sequence[Telling]) -> Vectors:
 
 def is_borne_out(telling: Telling) -> bool:
     """Whether a finding follows from what was said; True where nothing can be weighed."""
-    if fitted(SAYINGS) is None:
+    if not can_weigh():
         return True
     near = load()
     score = near.products(vectors_of([telling]))[0] @ near.weights

@@ -137,11 +137,17 @@ def load(path: Path) -> Nearness:
 
 
 @cache
-def fitted(folder: Path) -> Nearness | None:
-    """What was weighed of the examples in a folder; None where the built-in embedding cannot be loaded, which the log says."""
+def can_weigh() -> bool:
+    """Whether the built-in embedding can be loaded; where it cannot, the log says so once."""
     try:
         builtin().embed(["我们"])
     except EmbeddingError as failure:
         log.warning("what is said is judged by its words alone: %s", failure)
-        return None
-    return load(folder.with_suffix(".npz"))
+        return False
+    return True
+
+
+@cache
+def fitted(folder: Path) -> Nearness | None:
+    """What was weighed of the examples in a folder; None where nothing can be weighed."""
+    return load(folder.with_suffix(".npz")) if can_weigh() else None
