@@ -90,13 +90,16 @@ class Memories:
             return 3
         return any(span.covers(at) for span in self._spans) * (1 if own else 2)
 
-    def ranked(self, question: str, memories: Sequence[Told] | None = None, enough: float = ENOUGH) -> list[Told]:
-        """Memories that share enough with the question, best first; the first of equals wins. ``enough`` may be lower for what
-        is told as no more than the nearest."""
+    def ranked(self, question: str, memories: Sequence[Told] | None = None) -> list[Told]:
+        """Memories that share enough with the question, best first."""
+        return [memory for score, memory in self.weighed(question, memories) if score >= ENOUGH]
+
+    def weighed(self, question: str, memories: Sequence[Told] | None = None) -> list[tuple[float, Told]]:
+        """How well each memory fits the question, best first; the first of equals wins."""
         whole = self.all if memories is None else memories
         near = self._near(question, whole)
-        scored = [(self.match(question, memory, near[at]), memory) for at, memory in enumerate(whole)]
-        return [memory for score, memory in sorted(scored, key=lambda one: -one[0]) if score >= enough]
+        scores = [(self.match(question, memory, near[at]), memory) for at, memory in enumerate(whole)]
+        return sorted(scores, key=lambda one: -one[0])
 
     def _near(self, question: str, memories: Sequence[Told]) -> list[float]:
         """How near each memory lies to the question in meaning, in the measure of ``match``; 0 without the embedding."""

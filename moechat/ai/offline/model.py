@@ -1,7 +1,8 @@
 """The model that serves when none is connected: it answers from what memory recalled and pretends nothing.
 
-It understands no language. It hears what hurts, small talk and questions by their words; for a question it finds the clause of
-memory, world book or persona that shares most with it, and says it back. Equal requests get equal replies.
+It understands no language. It hears what hurts, small talk and questions by their kind and their words; for a question it finds
+the message, fact, entry of the world book or sentence of the persona that comes nearest to it, and says it back. Equal requests
+get equal replies.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from zlib import crc32
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import in_whole
 from moechat.ai.offline import lines
-from moechat.ai.offline.memories import EARNEST, Memories, Told, content_words
+from moechat.ai.offline.memories import EARNEST, ENOUGH, Memories, Told, content_words
 from moechat.ai.offline.record import Knowledge, day_name, touches
 from moechat.ai.offline.retelling import ENDS, of_oneself, retold
 from moechat.ai.reply_stream import ReplyStream
@@ -212,7 +213,8 @@ class _OfflineReply:
             return self._of_me(bare, memories)
         if not self._hears("mine", bare) and (example := self._example()):
             return example
-        ranked = memories.ranked(bare)
+        weighed = memories.weighed(bare)
+        ranked = [memory for score, memory in weighed if score >= ENOUGH]
         of_world = bool(ranked) and ranked[0].layer == "lore"
         if of_world and not self._hears("of_lore", question):  # the user's own watch comes before anybody's
             ranked.sort(key=lambda m: m.layer == "lore")
@@ -225,10 +227,9 @@ class _OfflineReply:
             return self._about_time(ranked, memories, bare, spans)
         if ranked:
             return self._alike(bare, ranked, memories)
-        if asks_of_life and (
-            nearest := [m for m in memories.ranked(bare, enough=NEAREST) if m.layer in ("context", "diary")]
-        ):
-            return self._line("nearest", said=self._quoted(nearest[0], memories))
+        nearest = next((m for score, m in weighed if score >= NEAREST and m.layer in ("context", "diary")), None)
+        if asks_of_life and nearest:
+            return self._line("nearest", said=self._quoted(nearest, memories))
         if feeling := self._heard("feelings", question):
             return self._line(feeling)
         if self.request.unread_until is not None:
