@@ -71,7 +71,7 @@ transcripts-record: $(VENV)/.installed-dev ## record it anew
 fuzz: $(VENV)/.installed-dev     ## parsers and readers with inputs that are wrong; ARGS="--inputs 1000000 --seed 2"
 	$(PY) -m tests.fuzz $(ARGS)
 
-sayings: $(VENV)/.installed      ## weigh the examples of moechat/reading/sayings anew, after one was added
+sayings: $(VENV)/.installed-dev  ## weigh the examples of moechat/reading anew, after one was added
 	$(PY) -m benchmarks.fit_sayings
 
 docs: $(VENV)/.installed         ## what is written from the code: docs/configuration.md, docs/commands.md, the map

@@ -80,6 +80,7 @@ def weighed(sayings: Sequence[Example], numbers: Mapping[str, float], *, folds: 
 
 
 def fit(folder: Path, floors: Mapping[str, float]) -> None:
+    """Weigh a folder and tell how its kinds are told apart; ``floors`` are the scores from which a kind counts."""
     sayings = examples(folder)
     near, scores = weighed(sayings, {}, folds=FOLDS)
     truth = np.array([one.kind for one in sayings])
