@@ -52,8 +52,12 @@ class Reading:
     def holding(self, quote: str) -> tuple[Clause, ...]:
         """The clauses that hold these words, or stand in them; letters and digits alone count."""
         words = _folded(quote)
-        folded = [(clause, _folded(clause.text)) for clause in self.clauses]
-        return tuple(clause for clause, own in folded if own and words and (own in words or words in own))
+        return tuple(clause for clause, own in self._letters if own and words and (own in words or words in own))
+
+    @cached_property
+    def _letters(self) -> tuple[tuple[Clause, str], ...]:
+        """Each clause with its letters and digits."""
+        return tuple((clause, _folded(clause.text)) for clause in self.clauses)
 
 
 def read(text: str, before: Sequence[str] = (), after: str = "", language: Language | None = None) -> Reading:

@@ -52,7 +52,7 @@ def found(
     for exchange in exchanges:
         if _stand(parts, folded(exchange.sent)):
             reading = readings[exchange.id]
-            clauses = [clause for part in parts for clause in reading.holding(part)]
+            clauses = [clause for part in dict.fromkeys(parts) for clause in reading.holding(part)]
             moods = {clause.mood for clause in clauses}
             play = (
                 reading.play != "" or (bool(moods) and moods <= _PLAY) or not _stand(parts, folded(_own_words(reading)))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from moechat.cards.macros import Macros, unknown
+from moechat.rules import foods
 from moechat.serve import history
 from moechat.web import drawing, markdown
 from tests.fuzz.parsers import _cleaned
@@ -16,7 +17,7 @@ from tests.fuzz.sentences import NOW, READERS, Sentence
 SHORT, LONG = 6_000, 24_000
 MOST = 9.0  # A line takes four times as long over four times the text, a square sixteen times.
 FREE_S = 0.25  # A noisy machine may take so long over anything.
-PIECES = ("“", "[", "<context>", "a*", "a ", "\n", "的", "1", "，我", "{{", "*a ", "<think>", "n't ", "1\n")
+PIECES = ("“", "[", "<context>", "a*", "a ", "\n", "的", "1", "，我", "{{", "*a ", "<think>", "n't ", "1\n", "milk ")
 
 
 def _messages(text: str) -> None:
@@ -29,6 +30,7 @@ DOORS: dict[str, Callable[[str], object]] = {
     "markdown": markdown.html,
     "macros": lambda text: (Macros({"char": "a", "user": "b"}, NOW).fill(text), unknown(text)),
     "reply": lambda text: _cleaned(text, 7),
+    "foods": foods.held,
     "memory": lambda text: drawing.to_person(text, "阿明"),
     **{name: lambda text, read=read: read(Sentence(text, "我住在杭州", NOW)) for name, read in READERS.items()},  # type: ignore[misc]
 }
