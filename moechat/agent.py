@@ -38,6 +38,7 @@ from moechat.settings.prompts import Prompts
 from moechat.store import disk
 from moechat.store.kinds import Store
 from moechat.store.table_store import MemoryStore
+from moechat.store.unknown import unknown
 from moechat.store.usage import Use
 from moechat.turn import cost_of
 from moechat.understanding.past import Past
@@ -203,6 +204,7 @@ class Agent:
         self.finish, self.settle_indexes = self.jobs.finish, self.jobs.worker.wait
         self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
         self.brought = MemoryBatches(self.store, self.memories)
+        self.unknown_files = partial(unknown, self.store.folder)
         self.fired = partial(world.fires, self.store)
         self.query = partial(seed_query.query, self.layers)
         self.expand_words = partial(seed_query.expand_words, self.layers.entities)

@@ -14,7 +14,8 @@ def verify(args: argparse.Namespace) -> int:
         report = agent.verify() | repaired
     if not args.json:
         warn([*repaired.get("repaired", []), *report["problems"]])
-    counts = (f"{name}: {value}" for name, value in report.items() if name not in ("problems", "repaired"))
+        warn(f"{name}: no file of MoeChat's; it is in no backup" for name in report["unknown"])
+    counts = (f"{name}: {value}" for name, value in report.items() if isinstance(value, int))
     tell(args, report, ", ".join(counts))
     return 1 if report["problems"] else 0
 
@@ -24,4 +25,4 @@ def rebuild(args: argparse.Namespace) -> None:
         report = house.rebuild(
             args.character, args.user, args.world, vectors=args.vectors, progress=progress(quiet=args.json)
         )
-    tell(args, report, ", ".join(f"{name}: {value}" for name, value in report.items()))
+    tell(args, report, ", ".join(f"{name}: {value}" for name, value in report.items() if name != "unknown"))

@@ -162,7 +162,8 @@ def _asked(args: argparse.Namespace, agent: Agent) -> bool:
     holding = {id_: exchange for id_, exchange in sources.items() if id_ not in args.ids}
     preview = None if args.yes and not args.dry_run else memories.forgets(args.ids)
     if args.json and args.dry_run and preview:
-        print_json({name: [as_json(one) for one in getattr(preview, name)] for name in ("goes", "repeats", "stays")})
+        rows = {name: [as_json(one) for one in getattr(preview, name)] for name in ("goes", "repeats", "stays")}
+        print_json({**rows, "files": list(preview.files)})
         return False
     _tell("what was said stays (to be forgotten by its own id)", holding.values())
     if preview:
@@ -170,6 +171,8 @@ def _asked(args: argparse.Namespace, agent: Agent) -> bool:
         _tell("this repeats some of the words (to be forgotten by its own id)", others)
         _tell("your own words stay, without their source (to be forgotten by their own id)", preview.stays)
         _tell("understood anew: what was understood of these may hold words of what goes", preview.anew)
+        for name in preview.files:
+            print(f"no file of MoeChat's, and holds some of it (--files erases it): {name}", file=sys.stderr)
     if preview and args.dry_run:
         _print(args, preview.goes, agent)
         return False

@@ -26,7 +26,7 @@ from moechat.model import Episode, Exchange, Fact, FactDraft, FactKind, RefusedI
 from moechat.recall.layers import Layers
 from moechat.rules import reading as rules
 from moechat.settings.schema import ForgettingSettings
-from moechat.store import erasure
+from moechat.store import erasure, unknown
 from moechat.store.backups import Exports
 from moechat.store.formats import OWN, derived_id
 from moechat.store.plain import storable
@@ -40,12 +40,13 @@ _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
 class Preview:
     """What a forgetting would do: what ``goes``, which other exchanges ``repeat`` some of its words, and what the owner wrote
     or corrected of it and ``stays``, without its source. ``anew`` stay and are understood anew, since what was understood of them
-    holds words of what goes."""
+    holds words of what goes. ``files`` of the owner's folder are none of ours and hold some of the words."""
 
     goes: Sequence[Memory]
     repeats: Sequence[Memory]
     stays: Sequence[Memory]
     anew: Sequence[Memory] = ()
+    files: Sequence[str] = ()
 
 
 class Keeper(Catalogue):
@@ -271,13 +272,14 @@ class Keeper(Catalogue):
         self._require(ids)
         lost = self._gone(ids)
         goes, stays = self.memories(lost.ids), self.memories(lost.kept)
-        return Preview(goes, self.memories(repeats(self._layers, lost)), stays, self.memories(lost.anew))
+        files = unknown.holding(self._store.folder, erasure.words_of(self._store, lost))
+        return Preview(goes, self.memories(repeats(self._layers, lost)), stays, self.memories(lost.anew), files)
 
-    def forget(self, ids: Sequence[str]) -> list[Memory]:
-        """Erase these and what was made of them, for good. Returns what they were.
+    def forget(self, ids: Sequence[str], files: Sequence[str] = ()) -> list[Memory]:
+        """Erase these and what was made of them, for good, and unknown ``files`` by name. Returns what they were.
 
         What the owner wrote or corrected stays unless it is among them. Raises MoeChatError where one of them is being
-        answered, DataError where a file that holds some of it is broken.
+        answered, DataError where a file that holds some of it is broken, NotFound.
         """
         self._require(ids)
         forgotten: list[Memory] = []
@@ -285,6 +287,7 @@ class Keeper(Catalogue):
         def hide() -> None:
             lost = self._gone(ids)
             forgotten.extend(self.memories(lost.ids))
+            unknown.erase(self._store.folder, files)
             erasure.forget(self._store, lost)
 
         self._change(hide)

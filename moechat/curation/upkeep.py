@@ -15,13 +15,15 @@ from moechat.memory.diary_index import ROWS_LOCK
 from moechat.recall.layers import Layers
 from moechat.store.disk import index_folder
 from moechat.store.kinds import Store
+from moechat.store.unknown import unknown
 
 Report = dict[str, Any]
 Progress = Callable[[int, int], None]
 
 
 def verify(store: Store, layers: Layers, other_problems: Sequence[str] = ()) -> Report:
-    """Counts, and every difference in words under ``problems``, with ``other_problems``.
+    """Counts, every difference in words under ``problems``, with ``other_problems``, and what in the folder is none of ours by
+    name under ``unknown``.
 
     Reads all files and changes nothing.
     """
@@ -38,6 +40,7 @@ def verify(store: Store, layers: Layers, other_problems: Sequence[str] = ()) -> 
         "facts": len(store.findings.facts()),
         "without_vector": layers.diary.vectors.missing(space) if space else 0,
         "problems": list(dict.fromkeys(problems)),
+        "unknown": unknown(store.folder),
     }
 
 

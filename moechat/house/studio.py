@@ -31,7 +31,7 @@ from moechat.memory.firing import Judgement, Patterns, judged
 from moechat.model import Lore
 from moechat.settings import you
 from moechat.settings.character import FILE, PICTURE, list_characters, owner_folder, safe_folder, said_of
-from moechat.settings.defaults import GROWN
+from moechat.settings.defaults import grown
 from moechat.store import archive, disk, plain, records
 from moechat.store.archive import Archive
 from moechat.store.plain import MAX_FILE_BYTES as MAX_FILE_BYTES
@@ -205,7 +205,7 @@ class Studio:
     def duplicate(self, name: str, new: str) -> str:
         """A copy of a character without its memory."""
         source, target = self.folder(name), self._free(new)
-        shutil.copytree(source, target, ignore=GROWN, symlinks=True)
+        shutil.copytree(source, target, ignore=grown, symlinks=True)
         return self._called(name, new)
 
     def rename(self, name: str, new: str) -> str:

@@ -6,14 +6,19 @@ In a checkout they are the repository's own files; in an installed wheel they li
 from __future__ import annotations
 
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from moechat.errors import NotFound
-from moechat.store.disk import OWN
+from moechat.store.unknown import WORLD_BOOK, is_authors
 
 SAMPLES = ("青禾", "Wren", "江砚")
-# Memory that has grown beside a sample in a checkout is nobody else's.
-GROWN = shutil.ignore_patterns(*OWN, "users", "*.lock", "*.tmp")
+
+
+def grown(folder: str, names: Collection[str]) -> set[str]:
+    """What a copy of a character leaves out (``shutil.copytree``): all but its author's files."""
+    place = f"{WORLD_BOOK}/" if Path(folder).name == WORLD_BOOK else ""
+    return {name for name in names if name != WORLD_BOOK and not is_authors(f"{place}{name}")}
 
 
 def defaults_folder() -> Path:
@@ -45,4 +50,4 @@ def copy_samples(data: Path) -> None:
     """The sample characters as they ship, into ``data``/agents."""
     for name in SAMPLES:
         source = defaults_folder() / "data" / "agents" / name
-        shutil.copytree(source, data / "agents" / name, ignore=GROWN)
+        shutil.copytree(source, data / "agents" / name, ignore=grown)

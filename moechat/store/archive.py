@@ -1,7 +1,7 @@
 """A memory, or a whole character with it, as one zip that reads back in equal.
 
 An archive holds files by their relative names, and ``moechat.json``, which says what it is. What can be made anew (indexes),
-locks and backups are left out.
+locks, backups and files that are none of ours (``unknown``) are left out.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -20,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
 from moechat.errors import DataError, MoeChatError
-from moechat.store import disk, plain, records, zips
+from moechat.store import disk, plain, records, unknown, zips
 from moechat.store.records import Signature
 
 MANIFEST = "moechat.json"
@@ -31,6 +32,7 @@ MOST_SHRUNK = 100
 ArchiveKind = Literal["character", "memory"]
 _LEFT_OUT = (disk.INDEX, disk.BACKUPS, disk.EXPORTS)
 _FORBIDDEN = set('<>:"|?*')
+_WHOSE = re.compile(rf"(?:users/[^/]+/)?(?:{disk.WORLDS}/[^/]+/)?")
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,8 @@ def _chosen(folder: Path, kind: ArchiveKind, *, memory: bool) -> Iterator[tuple[
         is_hidden = any(part.startswith(".") for part in parts) or name.endswith(".lock")
         if path.is_symlink() or not path.is_file() or is_hidden or any(part in _LEFT_OUT for part in parts):
             continue
-        is_memory = parts[0] in disk.OWN or parts[0] == "users"
-        is_others = kind == "memory" and parts[0] in ("users", disk.WORLDS)
-        if (memory and not is_others) if is_memory else kind == "character":
+        own = _WHOSE.sub("", name, count=1) if kind == "character" else name
+        if (memory and unknown.is_memory(own)) or (kind == "character" and unknown.is_authors(name)):
             yield name, path
 
 

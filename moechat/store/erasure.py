@@ -85,6 +85,15 @@ def could_come_back(lost: Gone) -> list[str]:
     return facts + [episode.id for episode in lost.episodes if not ids.issuperset(episode.event.sources)]
 
 
+def words_of(unit: Unit, lost: Gone) -> list[str]:
+    """The texts of what goes, with all replies, and the ids by which files name it."""
+    nodes = [unit.tree.nodes[id_] for id_ in lost.exchanges if id_ in unit.tree.nodes]
+    texts = [side for one in unit.exchanges.of(lost.exchanges).values() for side in (one.sent, one.char)]
+    texts += [text for node in nodes for text in (node.user, *(variant.char for variant in node.variants))]
+    texts += [*(one.event.text for one in lost.episodes), *(one.text for one in lost.facts)]
+    return list(dict.fromkeys([*texts, *lost.ids]))
+
+
 # ---- how it goes
 
 

@@ -19,7 +19,7 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import check, disk, formats, records, upgrade, usage
+from moechat.store import check, disk, formats, records, unknown, upgrade, usage
 from moechat.store.days import DayFiles, FileExchanges
 from moechat.store.entries import Entry
 from moechat.store.finding_files import FileFindings
@@ -296,7 +296,7 @@ class FileStore(Journal):
             sweep_stages(self)
             for path in disk.unfinished_copies(self.folder):
                 path.unlink(missing_ok=True)
-        shutil.rmtree(self.folder / disk.BACKUPS, ignore_errors=True)
+        unknown.erase_backups(self.folder)
         if not self.cache.pack():
             raise DataError(
                 self.cache.place, "another process reads it all the time: close that one, then forget again"

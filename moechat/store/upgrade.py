@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from filelock import FileLock, Timeout
 from moechat.errors import DataError, Locked, shown
 from moechat.store import disk, plain, records
 from moechat.store.journal import Journal
+from moechat.store.unknown import is_memory
 
 NUMBER = 3
 MEMORY = (disk.LOG, disk.STATE, disk.REFLECTIONS, disk.CORE, disk.HISTORY, disk.DAYS)
@@ -80,6 +82,12 @@ def upgrade(store: Journal) -> bool:
         raise Locked(store.folder, "another process is bringing it up to date; try again when that has ended") from None
 
 
+def _strangers(folder: str, names: Collection[str]) -> set[str]:
+    """What in a part of a memory is none of it, and the locks."""
+    place = Path(folder).name
+    return {name for name in names if name.endswith(".lock") or not is_memory(f"{place}/{name}")}
+
+
 def _copy(folder: Path, backup: Path) -> None:
     """Copy a memory, all of it or nothing."""
     if backup.exists():
@@ -90,7 +98,7 @@ def _copy(folder: Path, backup: Path) -> None:
     making = Path(tempfile.mkdtemp(dir=backup.parent, prefix=f".{backup.name}."))
     for name in COPIED:
         if (folder / name).is_dir():
-            shutil.copytree(folder / name, making / name, ignore=shutil.ignore_patterns("*.lock"))
+            shutil.copytree(folder / name, making / name, ignore=_strangers)
         elif (folder / name).exists():
             shutil.copy2(folder / name, making / name)
     if hasattr(os, "sync"):

@@ -60,8 +60,9 @@ class Copy(Ids):
 
 
 class Forget(Ids):
+    files: list[str] = value("files in the folder that are none of MoeChat's, to be erased as well", "FILE", [])
     yes: bool = value("do not ask", default=False)
-    dry_run: bool = value("only tell what would go, what repeats it and what stays", default=False)
+    dry_run: bool = value("only tell what would go, what repeats or holds it, and what stays", default=False)
 
 
 class Clean(Values):
@@ -139,7 +140,7 @@ VERBS: Mapping[str, Verb] = {
     "pin": Verb("never archive these by themselves", Ids, lambda agent, v: agent.memories.pin(v.ids)),
     "unpin": Verb("treat these as all others", Ids, lambda agent, v: agent.memories.pin(v.ids, on=False)),
     "forget": Verb("erase memories and what was made of them from every file, for good", Forget,
-                   lambda agent, v: agent.memories.forget(v.ids), waits=True),
+                   lambda agent, v: agent.memories.forget(v.ids, v.files), waits=True),
     "clean": Verb("archive what is weakest, where memory is full", Clean,
                   lambda agent, v: agent.memories.clean(dry_run=v.dry_run)),
     "edit-all": Verb("", EditAll, _edited, waits=True, has_command=False),

@@ -127,11 +127,14 @@ class Desk:
         name = agent.character.name
         problem = self.house.settings.problem if PASS.get().is_whole else None
         problems = [*map(str, problem.parts if problem else ()), *agent.problems()]
+        strangers = agent.unknown_files()
+        in_words = [*fault_words.told(problems, self._folders, words),
+                *([words("unknown_files", names=words.row(strangers))] if strangers else [])]  # fmt: skip
         return around | {
             "name": name,
             "talks": str(draw.talks(self._talks(place, agent), place)),
             "title": self.title(place, agent, words),
-            "problems": str(macros("parts", words).problems(fault_words.told(problems, self._folders, words))),
+            "problems": str(macros("parts", words).problems(in_words)),
             "write": words("write", name=name),
             "kept": words("held_note") if place.held else words("world_note", name=place.world) if place.world else "",
         }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from markupsafe import Markup
 
@@ -228,7 +229,8 @@ def _past(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
 
 def _forgotten(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     assert here.agent is not None
-    gone, exports = _done(here, "forget", ids=[action["id"]]), here.agent.memories.exports.listed()
+    files = list(map(unquote, action.get("files", "").split()))
+    gone, exports = _done(here, "forget", ids=[action["id"]], files=files), here.agent.memories.exports.listed()
     rest = f" {here.words('exports_hold', names=here.words.row(exports))}" if exports else ""
     return replace(look, opened="", doing=""), Note(here.words("done_forget", n=len(gone)) + rest)
 

@@ -214,6 +214,7 @@ def test_a_dry_run_tells_what_goes_what_repeats_it_and_what_stays(
     out, err = capsys.readouterr()
     row = json.loads(out)
     assert err == ""
+    assert row.pop("files") == []
     assert {name: [one["text"] for one in row[name]] for name in row} == {
         "goes": [WORDS, "用户住在杭州"], "repeats": ["我在找东西"], "stays": ["用户住在绍兴"],
     }  # fmt: skip

@@ -38,7 +38,7 @@ def test_one_a_day_is_made_and_the_newest_stay(tmp_path: Path) -> None:
 
 def test_a_large_memory_is_backed_up_more_rarely_and_comes_back_from_it(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
-    large = home.folder / "memorys" / "kept.bin"
+    large = home.folder / "memorys" / "1999-01-01.yaml"
     with home.open() as house:
         agent = house.agent()
         say(agent, "我住在杭州")
@@ -49,11 +49,12 @@ def test_a_large_memory_is_backed_up_more_rarely_and_comes_back_from_it(tmp_path
         for _ in range(7):
             made.append(backups.back_up(agent.store, home.clock.now(), 3))
             home.clock.advance(days=1)
+        large.unlink()
     assert made == [True, False, False, True, False, False, True]
     copy = backups.listed(home.folder)[-1]
     assert archive.described(copy) is not None
     archive.unpack(copy, tmp_path / "back")
-    assert (tmp_path / "back" / "memorys" / "kept.bin").stat().st_size == 70 << 20
+    assert (tmp_path / "back" / "memorys" / large.name).stat().st_size == 70 << 20
     assert (tmp_path / "back" / "log.jsonl").read_bytes() == (home.folder / "log.jsonl").read_bytes()
 
 
