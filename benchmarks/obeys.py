@@ -1,7 +1,7 @@
 """Whether memory obeys what was said: what the gate lets pass, and what stands once something has ended.
 
     python benchmarks/obeys.py gate FILE      findings, right and wrong: confirmed, doubtful, refused (JSONL)
-    python benchmarks/obeys.py ends FILE      what was said and what ended it: what the prompt says a month later (JSONL)
+    python benchmarks/obeys.py ends FILE      what was said and what ended it: what the prompt says a week later (JSONL)
     python -m tests.understanding.talks.replay      whole talks, with a model, without, and with a malicious one
 
 A line of ``gate``: lang, before (user, char), exchange (user, char, at), kind, finding, right, why. A line of ``ends``: lang,
@@ -74,10 +74,7 @@ def judged(row: Row) -> str:
 def ends(path: Path, *, shows: bool) -> None:
     stands: Counter[tuple[str, str]] = Counter()
     for row in rows(path):
-        talk = _talk(row)
-        for kind in ("none", "first-class"):
-            with tempfile.TemporaryDirectory() as folder:
-                outcome = replay.live(talk, kind, Path(folder))
+        for kind, outcome in lived(row).items():
             stands[kind, "said"] += len(outcome.answered)
             stands[kind, "present"] += bool(outcome.false)
             stands[kind, "of"] += 1
@@ -85,6 +82,15 @@ def ends(path: Path, *, shows: bool) -> None:
                 print(kind, row["ask"], outcome.unanswered, set(outcome.false), outcome.unfitting, sep="\n    ")
     for kind in ("none", "first-class"):
         print(kind, *(f"{name} {n}" for (one, name), n in stands.items() if one == kind))
+
+
+def lived(row: Row) -> dict[str, replay.Outcome]:
+    """What a prompt says a week after something has ended, without a model and with one that understands."""
+    talk, outcomes = _talk(row), dict[str, replay.Outcome]()
+    for kind in ("none", "first-class"):
+        with tempfile.TemporaryDirectory() as folder:
+            outcomes[kind] = replay.live(talk, kind, Path(folder))
+    return outcomes
 
 
 def _talk(row: Row) -> replay.Talk:

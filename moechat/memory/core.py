@@ -60,8 +60,8 @@ COMMON = 100  # A word that more facts have does not distinguish them.
 
 
 @dataclass(frozen=True)
-class _CurrentFacts:
-    """The current facts under one mask, where their vectors stand, and their words."""
+class _FoundFacts:
+    """Facts under one mask, where their vectors stand, and their words."""
 
     facts: Sequence[Fact]
     table: VectorTable | None  # of the embedding model that serves
@@ -153,6 +153,15 @@ class _ReadFacts:
         self.matters.remove(read.number, read.matters)
 
 
+@dataclass
+class _Snapshot:
+    """Some facts as they were last looked at, under a key that says whether they still are."""
+
+    reads: _ReadFacts
+    facts: _FoundFacts | None = None
+    key: tuple[object, ...] = ()
+
+
 class CoreMemory:
     """The facts of one owner, and the official ones of the character's author beside them.
 
@@ -162,9 +171,7 @@ class CoreMemory:
     def __init__(self, store: Store, dense: Dense, official: Callable[[], Sequence[Fact]] = tuple) -> None:
         self._store, self._dense, self._official = store, dense, official
         self._lock = threading.Lock()
-        self._snapshot: _CurrentFacts | None = None
-        self._key: tuple[object, ...] = ()
-        self._reads = _ReadFacts(store.contained)
+        self._current, self._over = (_Snapshot(_ReadFacts(store.contained)) for _ in range(2))
         self._former: tuple[object, Sequence[Former]] | None = None
 
     def current(self) -> list[Fact]:
@@ -221,10 +228,10 @@ class CoreMemory:
         """Those of the vectors of all facts, superseded ones too."""
         return [text_key(fact.text) for fact in (*self._official(), *self.history())]
 
-    def search(self, cue: Cue, *, top_k: int, threshold: float) -> list[Hit]:
+    def search(self, cue: Cue, *, top_k: int, threshold: float, former: bool = False) -> list[Hit]:
         """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
-        share a content word with it, the same number at most. Best first."""
-        now = self._now()
+        share a content word with it, the same number at most. Best first. ``former``: of those that held before."""
+        now = self._before() if former else self._now()
         if not now.facts:
             return []
         scores: dict[int, float] = {}
@@ -242,7 +249,7 @@ class CoreMemory:
         chosen = sorted(near | set(literal), key=lambda i: (-(scores.get(i, 0.0) + 0.2 * len(shared.get(i, ()))), i))
         return [_hit(now.facts[i], scores.get(i, 0.0), shared.get(i, ())) for i in chosen]
 
-    def _sharing(self, now: _CurrentFacts, cue: Cue) -> dict[int, list[str]]:
+    def _sharing(self, now: _FoundFacts, cue: Cue) -> dict[int, list[str]]:
         """Facts that have content words of the text, and which."""
         shared: dict[int, list[str]] = {}
         for word in sorted(set(cue.once("keywords", lambda: words.keywords(cue.query, top_k=20)))):
@@ -255,25 +262,37 @@ class CoreMemory:
                     shared.setdefault(i, []).append(question[0])
         return shared
 
-    def _now(self) -> _CurrentFacts:
-        hidden, official, table = self._store.hidden(), self._official(), self._dense.table(TABLE)
+    def _now(self) -> _FoundFacts:
+        hidden, official = self._store.hidden(), self._official()
+
+        def current() -> list[Fact]:
+            seen = visible([*official, *self._store.findings.facts()], hidden)
+            return [fact for fact in seen if fact.draft.kind != "ruling"]
+
+        return self._seen(self._current, (self._store.findings.facts_generation(), hidden, official), current)
+
+    def _before(self) -> _FoundFacts:
+        former = self.former()
+        return self._seen(self._over, (former,), lambda: [one.fact for one in former])
+
+    def _seen(self, last: _Snapshot, of: tuple[object, ...], facts_of: Callable[[], list[Fact]]) -> _FoundFacts:
+        """Facts as they are, and what finds them; what was there before stays as it was. They are those ``of`` a key."""
+        table = self._dense.table(TABLE)
         kept_since = (table, table and table.losses)
-        key = (self._store.findings.facts_generation(), hidden, official, kept_since)
+        key = (*of, kept_since)
         with self._lock:
-            before = self._snapshot
-            if before is None or self._key != key:
+            before = last.facts
+            if before is None or last.key != key:
                 unswept, is_kept = self._dense.unswept(), before is not None and before.kept_since == kept_since
-                seen = visible([*official, *self._store.findings.facts()], hidden)
-                facts = [fact for fact in seen if fact.draft.kind != "ruling"]
+                facts = facts_of()
                 if before is None or not is_kept or before.facts != facts:
                     places = dict[str, int]()
                     if before is not None and is_kept:
                         places = dict(zip((fact.text for fact in before.facts), before.vectors.tolist(), strict=False))
                     vectors = self._embedded(facts, places, unswept)
                     serves = table if len(vectors) else None
-                    numbers = self._reads.places(facts)
-                    before = _CurrentFacts(facts, serves, kept_since, vectors, self._reads, numbers)
-                self._snapshot, self._key = before, key if unswept() else ()
+                    before = _FoundFacts(facts, serves, kept_since, vectors, last.reads, last.reads.places(facts))
+                last.facts, last.key = before, key if unswept() else ()
             return before
 
     def _embedded(self, facts: Sequence[Fact], places: Mapping[str, int], unswept: Callable[[], bool]) -> Ints:
@@ -292,15 +311,6 @@ class CoreMemory:
                 return np.zeros(0, dtype=np.int64)
             vectors[part] = stand
         return vectors
-
-    def near(self, text: str, count: int) -> list[Fact]:
-        """The current facts nearest to a text (what the extraction is shown beside the newest)."""
-        now = self._now()
-        vectors = self._dense.query([text]) if now.table is not None else None
-        if now.table is None or vectors is None:
-            return []
-        places, _ = now.table.nearest(vectors[0], now.vectors, count)
-        return [now.facts[int(i)] for i in places]
 
     def learn(
         self, understanding: Understanding, at: Mapping[str, datetime], replacing: Collection[str]
@@ -358,8 +368,11 @@ class _Learning:
         }
         since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
         if since is not None:
-            by = self._understanding.by
-            self._change(Fact(derived_id(draft.text, draft.sources), since, draft, tuple(ids), by))
+            id_ = derived_id(draft.text, draft.sources)
+            if (there := self._changed.get(id_)) is not None:  # the same words end several
+                ids |= dict.fromkeys(there.supersedes)
+                draft = replace(draft, mark=draft.mark or there.draft.mark)
+            self._change(Fact(id_, since, draft, tuple(ids), self._understanding.by))
 
     def _learn(self, draft: FactDraft) -> None:
         same_words = self._same_words.get(draft.text)

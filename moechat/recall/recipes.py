@@ -72,6 +72,10 @@ class ConfiguredRecipes:
             search = partial(self.entities.search, cue, config.association, limit=limit, threshold=floor("entities"))
             return cue.once("facts associated", search)
 
+        def over(cue: Cue) -> list[Hit]:
+            hits = self.core.search(cue, top_k=agent.core_top_k, threshold=floor("profile"), former=True)
+            return hits if touch.touches_facts(cue, hits, (), floor("profile")) else []
+
         def belong(cue: Cue) -> bool:
             return touch.touches_facts(cue, near(cue), associated(cue), floor("profile"))
 
@@ -106,7 +110,7 @@ class ConfiguredRecipes:
         }
         former = Recipe(
             touch.FORMER, "core",
-            lambda cue: touch.former(cue, self.core.former, lambda: [*near(cue), *associated(cue)]), touch.FIRST,
+            lambda cue: touch.former(cue, self.core.former, lambda: over(cue)), touch.FIRST,
             limit=min(touch.MOST_FORMER, agent.core_top_k),
         )  # fmt: skip
         return [*self.whatever_ranks(), *([former] if agent.is_core_mem else [])] + [

@@ -4,7 +4,7 @@ is known, or nothing at all."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from moechat.cue import Cue
@@ -56,9 +56,10 @@ _ASKS_FORMER = re.compile(
     re.I,
 )
 _FORMER = {"zh": "{text}（早先说的，{day}说的是：{newer}）", "en": "{text} (said earlier; on {day}: {newer})"}
-_OVER = {"zh": "以前：{text}（{end}，现在不是了）", "en": "Formerly: {text} ({end}; no longer so)"}
-_UNTIL = {"zh": "到{day}为止", "en": "until {day}"}
-_TOLD_OVER = {"zh": "{day}说起时已经过去", "en": "over when told on {day}"}
+_OVER = {"zh": "以前：{text}（{end}{quote}）", "en": "Formerly: {text} ({end}{quote})"}
+_UNTIL = {"zh": "到{day}为止，现在不是了", "en": "until {day}; no longer so"}
+_TOLD_OVER = {"zh": "现在不是了，{day}说起", "en": "no longer so, as told on {day}"}
+_SAID = {"zh": "：“{words}”", "en": ": “{words}”"}
 STATES = ("partner", "home", "job", "employer", "health", "pet", "name")  # Classes whose values begin and end.
 FORMER = "former"
 Marked = tuple[str, Sequence[str], str]
@@ -122,39 +123,32 @@ def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
 
 
 def former(cue: Cue, held: Callable[[], Sequence[Former]], near: Callable[[], Sequence[Hit]]) -> Candidates:
-    """What held before, where the message asks for that, or after a state, a person or a place that it is about; the newest
-    first, each with when it ended or what stands in its place."""
+    """What held before that is ``near`` to a message or named in it, the nearest first, with how it ended. What nobody called
+    over comes where it is asked what was before, with what was said since."""
     asks_before = _ASKS_FORMER.search(cue.text) is not None
-    if not (asks_before or asks(cue)):
-        return []
-    about = {hit.id for hit in near()} if asks_before else set()
-    states = {name for name in STATES if ASKED[name].search(cue.text)}
-    folded, keywords = words.fold(cue.text), [word for word in words.keywords(cue.text, top_k=20) if len(word) > 1]
-    chosen = [
-        one for one in held()
-        if one.by.id in about or ((one.is_over or asks_before) and _concerns(one.fact, states, folded))
-        or (asks_before and any(word in words.fold(one.fact.text) for word in keywords))
-    ]  # fmt: skip
-    return [(replace(_hit(one.fact, FORMER), text=formerly(one)), "") for one in reversed(chosen[-MOST_FORMER:])]
+    folded = words.fold(cue.text)
+    there = {one.fact.id: one for one in held() if one.is_over or asks_before}
+    named = [id_ for id_, one in there.items() if _is_named(one.fact, folded)]
+    ids = dict.fromkeys([*(hit.id for hit in near()), *reversed(named)])
+    return [(replace(_hit(there[id_].fact, FORMER), text=formerly(there[id_])), "") for id_ in ids if id_ in there]
 
 
-def _concerns(fact: Fact, states: Collection[str], folded: str) -> bool:
-    """Whether a fact is of a class that is asked for, or of somebody or something that is named."""
-    names = (fact.draft.target, fact.draft.entity)
-    return keyword_class(fact.draft) in states or any(len(name) > 1 and words.fold(name) in folded for name in names)
+def _is_named(fact: Fact, folded: str) -> bool:
+    return any(len(name) > 1 and words.fold(name) in folded for name in (fact.draft.target, fact.draft.entity))
 
 
 def formerly(former: Former, *, at_length: bool = True) -> str:
-    """What held before, as it is told: that it is over, or what was said since."""
+    """What held before, as it is told: that it is over, in the words that said so, or what was said since."""
     draft, tongue, by = former.fact.draft, "zh" if has_han(former.fact.text) else "en", former.by
+    day = f"{by.since:%Y-%m-%d}"
     if not former.is_over:
-        return _FORMER[tongue].format(text=former.fact.text, day=f"{by.since:%Y-%m-%d}", newer=by.text)
+        return _FORMER[tongue].format(text=former.fact.text, day=day, newer=by.text)
     matter = former.fact.text
     if draft.keyword and draft.target and not at_length:
         matter = f"{draft.keyword}{'：' if tongue == 'zh' else ': '}{draft.target}"
-    day = former.until or f"{by.since:%Y-%m-%d}"
-    end = (_UNTIL if former.until else _TOLD_OVER)[tongue].format(day=day)
-    return _OVER[tongue].format(text=matter, end=end)
+    end = (_UNTIL if former.until else _TOLD_OVER)[tongue].format(day=former.until or day)
+    quote = _SAID[tongue].format(words=by.draft.quote) if at_length and by.draft.kind == "ruling" else ""
+    return _OVER[tongue].format(text=matter, end=end, quote=quote)
 
 
 def delicate_texts(findings: Iterable[Marked]) -> Mapping[str, str]:

@@ -230,4 +230,6 @@ def test_facts_that_come_change_and_go_are_found_as_by_one_who_reads_them_anew(h
         rival = FactDraft("用户喜欢红茶", (id_,), keyword="爱好")
         assert core._now().rivals(rival) == fresh._now().rivals(rival)
     store.findings.drop_facts([fact.id for fact in core.current()])
-    assert core.current() == [] and not any(map(len, (core._reads.words, core._reads.classes, core._reads.matters)))
+    assert core.current() == [] and not any(
+        map(len, (core._current.reads.words, core._current.reads.classes, core._current.reads.matters))
+    )

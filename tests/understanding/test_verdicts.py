@@ -68,6 +68,21 @@ def test_the_same_words_confirm_and_become_the_models(house: House) -> None:
     assert after(house, answer(1, facts=[tea(text="用户喜欢喝茶")]))[0] == {"用户喜欢喝茶": ("model", True)}
 
 
+def test_the_same_words_end_several_things_and_are_told_with_them(house: House) -> None:
+    pill = tea("药", "用户每天吃降压药", mark="care", quote="每天吃降压药")
+    facts, agent = after(
+        house, answer(1, facts=[pill, tea("腿", "用户每天泡脚", quote="每天泡脚")]), words="我每天吃降压药，每天泡脚"
+    )
+    assert {"用户每天吃降压药", "用户每天泡脚"} <= facts.keys()
+    facts, agent = after(
+        house, verdicts((1, "ended", "都停了"), (2, "ended", "都停了"), (3, "ended", "都停了")), words="都停了"
+    )
+    assert not {"用户每天吃降压药", "用户每天泡脚"} & facts.keys()
+    told = {hit.text for hit in agent.recall("我还吃降压药没，还泡脚没").hits if hit.recipe == "former"}
+    assert len(told) == 2 and all("现在不是了" in text and "“都停了”" in text for text in told)
+    assert not [hit for hit in agent.recall("下雨了").hits if hit.recipe == "former"]
+
+
 def test_a_refined_fact_takes_the_place_of_the_old_one_by_a_link(house: House) -> None:
     green = tea("绿茶", "用户喜欢喝绿茶", refines=1)
     facts, agent = after(house, verdicts((1, "refine", ""), facts=[green]), words="我喜欢喝茶，绿茶")

@@ -54,17 +54,27 @@ def moves(rows: Rows) -> Counted:
         yield "moved", is_right, f"{row['plan']['say']} → {row['move']['say']}"
 
 
+def ends(rows: Rows) -> Counted:
+    for row in rows:
+        without, read = obeys.lived(row).values()
+        yield "told where it is asked for", not read.unanswered, row["ask"]
+        yield "not told as what is so", not read.false, f"{read.false}"
+        yield "told with a model where without", without.answered <= read.answered, row["ask"]
+
+
 def _dates(start: datetime, end: datetime) -> tuple[object, object]:
     return start.date(), end.date()
 
 
 MEASURES = {
     "danger": sayings.sayings, "class": sayings.classes, "facts": sayings.facts, "events": sayings.events,
-    "eat": sayings.eating, "findings": findings, "boundaries": limits, "moved": moves,
+    "eat": sayings.eating, "findings": findings, "boundaries": limits, "moved": moves, "ends": ends,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "ends" else name for name in MEASURES]
+)
 def test_no_unseen_set_falls_below_what_it_showed(name: str) -> None:
     rows = list(map(json.loads, (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()))
     counts: dict[str, list[bool]] = defaultdict(list)
