@@ -63,7 +63,8 @@ def _line(row: Mapping[str, Any]) -> str:
         line = f"{row['batch']}: {row['memories']} memories{doubled}"
     else:
         first, last = (row[name][:16].replace("T", " ") for name in ("first", "last"))
-        line = f"{row['batch']} → talk {row['talk']!r}: {row['exchanges']} exchanges, {first} – {last}{doubled}"
+        to = f"talk {row['talk']!r}" if row["talks"] < 2 else f"{row['talks']} talks"
+        line = f"{row['batch']} → {to}: {row['exchanges']} exchanges, {first} – {last}{doubled}"
     return f"{line}\nto erase it again: moechat import take-back {row['batch']}"
 
 

@@ -48,26 +48,33 @@ class TalkSummary:
 def talks(store: Store) -> list[TalkSummary]:
     """All talks by the time of their last exchange, those that are pinned at the end. Left out are talks that were put away, and
     those of which all was taken back, except the first."""
-    hidden = store.hidden()
-    summaries = [_summary(store, talk.name, hidden) for talk in list(store.tree.talks.values()) if not talk.away]
+    hidden, imports = store.hidden(), _imports(store)
+    shown_talks = [talk for talk in list(store.tree.talks.values()) if not talk.away]
+    summaries = [_summary(store, talk.name, hidden, imports.get(talk.name, ())) for talk in shown_talks]
     shown = [one for one in summaries if one.exchanges or not one.name]
     return sorted(shown, key=lambda one: (one.pinned, one.last.timestamp() if one.last else -math.inf, one.name))
 
 
-def _summary(store: Store, name: str, hidden: Collection[str]) -> TalkSummary:
+def _imports(store: Store) -> dict[str, list[ImportedBatch]]:
+    """What was imported to each talk and not taken back."""
+    tree, taken_out = store.tree, store.tree.taken_out()
+    imports: dict[str, list[ImportedBatch]] = {}
+    for key, batch in list(tree.batches.items()):
+        if taken_out.isdisjoint(batch.ids):
+            one = ImportedBatch(key, local(datetime.fromisoformat(batch.at), store.zone))
+            for name in dict.fromkeys(map(tree.talk_of, batch.ids)):
+                imports.setdefault(name, []).append(one)
+    return imports
+
+
+def _summary(store: Store, name: str, hidden: Collection[str], imports: Sequence[ImportedBatch]) -> TalkSummary:
     tree = store.tree
     ids = [id_ for id_ in tree.path(name) if id_ not in hidden]
     ends = list(store.exchanges.of([*ids[-1:], *ids[:1]]).values())
     lines = f"{ends[0].sent}\n{ends[0].char}".split("\n") if ends else []
-    taken_out = tree.taken_out()
-    batches = [
-        ImportedBatch(key, local(datetime.fromisoformat(batch.at), store.zone))
-        for key, batch in list(tree.batches.items())
-        if batch.talk == name and taken_out.isdisjoint(batch.ids)
-    ]
     text = next((line.strip() for line in lines if line.strip()), "")
     last = local(ends[-1].at, store.zone) if ends else None
-    return TalkSummary(name, title(store, name), text, len(ids), last, batches, tree.talks[name].pinned)
+    return TalkSummary(name, title(store, name), text, len(ids), last, imports, tree.talks[name].pinned)
 
 
 def title(store: Store, name: str) -> str:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from moechat.agent import Agent
 from moechat.author import character_folder
 from moechat.compat import foreign_talk
+from moechat.compat.past import MAX_TITLE_CHARS, Names, Past, TalkExchanges
+from moechat.curation.talks import UNNAMED
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.studio import Arrival
 from moechat.model import Exchange
+from moechat.store.kinds import Store
 
 MAX_PREVIEWED = 5  # Entries or memories that a preview names.
 MAX_SPEAKERS = 20
-NOBODY = "\0"  # A name that nobody has: with it everybody in a file of talk is the character.
 Row = dict[str, Any]
 """JSON that shows a file, or what became of it; ``kind`` is that of its arrival."""
 Progress = Callable[[int, int], None]
@@ -33,22 +36,6 @@ class Wishes:
     world: str = ""
     me: str = ""
     talk: str | None = None
-
-
-@dataclass(frozen=True)
-class PastTalk:
-    """The talk of a file, and what a memory does not hold of it yet (``new``)."""
-
-    past: foreign_talk.Past
-    new: Sequence[Exchange]
-
-    def row(self) -> Row:
-        times = [one.at.isoformat() for one in self.past.exchanges]
-        return {
-            "kind": "talk", "form": self.past.kind, "exchanges": len(times), "doubled": len(times) - len(self.new),
-            "speakers": dict(self.past.speakers.most_common(MAX_SPEAKERS)), "left_out": dict(self.past.left_out),
-            "first": times[0] if times else None, "last": times[-1] if times else None,
-        }  # fmt: skip
 
 
 class Coming:
@@ -67,7 +54,7 @@ class Coming:
 
     def preview(self) -> Row:
         """What it holds. Writes nothing."""
-        return self.talk().row() if self.is_talk else self._shown()
+        return self._talk_row() if self.is_talk else self._shown()
 
     def _shown(self) -> Row:
         arrival = self.arrival
@@ -91,24 +78,29 @@ class Coming:
                 return {"kind": "folder", "name": self._folder_name}
         raise MoeChatError(f"{arrival.path} is a saved persona: moechat import persona {arrival.path} -c NAME")
 
-    def talk(self) -> PastTalk:
-        return PastTalk(self.past_of_file, foreign_talk.not_there_yet(self.agent.store, self.past_of_file.exchanges))
+    def _talk_row(self) -> Row:
+        past = self.past_of_file
+        exchanges = past.exchanges
+        there = foreign_talk.there_already(self.agent.store, exchanges)
+        return {
+            "kind": "talk", "form": past.kind, "exchanges": len(exchanges), "doubled": len(exchanges) - there.count(None),
+            "speakers": dict(past.speakers.most_common(MAX_SPEAKERS)),
+            "left_out": {why: n for why, n in past.left_out.items() if n},
+            "first": exchanges[0].at.isoformat() if exchanges else None,
+            "last": exchanges[-1].at.isoformat() if exchanges else None,
+            "talks": len(past.talks), "titles": [talk.title for talk in past.talks if talk.title][:MAX_PREVIEWED],
+            "messages": past.speakers.total(), "me": past.me, "named": past.named[:MAX_SPEAKERS],
+            "guessed": past.unclear is not None,
+        }  # fmt: skip
 
     @cached_property
-    def past_of_file(self) -> foreign_talk.Past:
+    def past_of_file(self) -> Past:
         """The talk of a file or a folder; lines of it that cannot be read are among its ``problems``."""
         if self.arrival.kind == "folder":
             return foreign_talk.of_folder(self.arrival.path, self.agent.config.time.tzinfo)
-        return self._read(self.wishes.me)
-
-    def _read(self, me: str) -> foreign_talk.Past:
         agent = self.agent
-        names = foreign_talk.Names(agent.character.user_name, agent.character.name, me)
+        names = Names(agent.character.user_name, agent.character.name, self.wishes.me)
         return foreign_talk.read(self.arrival.path, agent.config.time.tzinfo, names)
-
-    def speakers(self) -> Sequence[str]:
-        """Everybody who speaks in a file of talk, the most talkative first, whoever is the user."""
-        return [name for name, _ in self._read(NOBODY).speakers.most_common(MAX_SPEAKERS)]
 
     # ---- taking it in
 
@@ -134,25 +126,68 @@ class Coming:
         return self._shown() | {"character": studio.take_folder(arrival.path, self._folder_name)}
 
     def _take_talk(self, progress: Progress | None) -> Row:
-        path, agent = self.arrival.path, self.agent
-        if problems := self.past_of_file.problems:
-            raise MoeChatError(f"{path}: nothing was imported; {len(problems)} of its lines cannot be read")
+        path, agent, past = self.arrival.path, self.agent, self.past_of_file
+        if past.unclear:
+            raise past.unclear
+        if past.problems:
+            raise MoeChatError(f"{path}: nothing was imported; {len(past.problems)} of its lines cannot be read")
         agent.store.imports.finish()  # one that was cut short
-        talk = self.talk()
-        exchanges, new = talk.past.exchanges, talk.new
-        if exchanges and not new:
+        row = self._talk_row()
+        new = _NewTalk(agent.store, past, self.wishes.talk)
+        if past.talks and not new.exchanges:
             if waiting := len(agent.store.tree.unread()):
                 _understand(agent, progress)
                 return {"kind": "talk", "went_on": waiting}
-            agent.store.imports.require_new(exchanges)
+            agent.store.imports.require_new(past.exchanges)
             raise MoeChatError(f"{path}: all of it is there already; nothing was imported")
-        name = path.stem if self.wishes.talk is None else self.wishes.talk
-        batch = agent.store.imports.add(new, talk=name)
+        batch = agent.store.imports.add_talks(new.exchanges, new.follows)
         _understand(agent, progress)
-        return talk.row() | {
-            "batch": batch, "talk": name, "exchanges": len(new),
-            "first": new[0].at.isoformat(), "last": new[-1].at.isoformat(),
+        times = sorted(one.at for one in new.exchanges)
+        return row | {
+            "batch": batch, "talk": new.exchanges[-1].talk, "exchanges": len(times),
+            "first": times[0].isoformat(), "last": times[-1].isoformat(),
         }  # fmt: skip
+
+
+class _NewTalk:
+    """The exchanges of a past that a memory does not hold, in the talks that they go to, and what each follows."""
+
+    def __init__(self, store: Store, past: Past, wish: str | None) -> None:
+        self.exchanges: list[Exchange] = []
+        self.follows: list[int | str | None] = []
+        self._tree, self._path, self._wish, self._is_one = store.tree, past.path, wish, len(past.talks) == 1
+        self._names: set[str] = set()
+        ids = iter(foreign_talk.there_already(store, [one for talk in past.talks for one in talk.exchanges]))
+        for talk in past.talks:
+            self._add(talk, list(itertools.islice(ids, len(talk.exchanges))))
+
+    def _add(self, talk: TalkExchanges, ids: Sequence[str | None]) -> None:
+        """What is new of a talk goes on with the one that holds the rest of it. Of branches that were left nothing comes later
+        than the chosen one, so that no talk turns to them."""
+        chosen, place = dict[int, None](), len(ids) - 1 if ids else None
+        while place is not None:
+            chosen[place], place = None, talk.follows[place]
+        there = next((id_ for id_ in reversed(ids) if id_ in self._tree), None)
+        name = self._tree.talk_of(there) if there else self._name(talk.title)
+        self._names.add(name)
+        places: dict[int | None, int | str] = {n: id_ for n, id_ in enumerate(ids) if id_}
+        before: int | None = None
+        for n, exchange in enumerate(talk.exchanges):
+            if n in places or (n not in chosen and ids[-1]):
+                continue
+            self.follows.append(before if n in chosen else places.get(talk.follows[n]))
+            places[n] = len(self.exchanges)
+            before = len(self.exchanges) if n in chosen else before
+            self.exchanges.append(replace(exchange, talk=name))
+
+    def _name(self, title: str) -> str:
+        """What a new talk is called: as is wished, as it was called, as its file; with a number where that is taken."""
+        if self._wish is not None and self._is_one:
+            return self._wish
+        base = " ".join(title.split())[:MAX_TITLE_CHARS].strip() or self._path.stem
+        base = f"{self._wish} · {base}" if self._wish else f"“{base}”" if base.startswith(UNNAMED) else base
+        taken = {*self._tree.talks, *self._names}
+        return next(one for n in itertools.count(1) if (one := f"{base} {n}" if n > 1 else base) not in taken)
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:

@@ -66,7 +66,7 @@ def look(path: Path) -> Arrival:
         return Arrival("archive", path, archive=described)
     data = plain.data_of(path, may_lead_out=True)
     talk = None if data.startswith(b"\x89PNG") else foreign_talk.kind_of(data)
-    if talk in ("csv", "text", "sillytavern", "chatgpt"):
+    if talk and foreign_talk.FORMS[talk].is_own:
         return Arrival("talk", path)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return Arrival("talk", path)

@@ -19,6 +19,8 @@ from moechat.settings.config import Config
 from moechat.store import disk, history_file
 from moechat.store.kinds import Store
 
+MAX_IMPORTED = 10  # Exchanges of an imported talk that its continuation is shown.
+
 
 def path(store: Store, talk: str = "") -> list[Exchange]:
     """The exchanges of a talk's context, oldest first, in the words that stand now (corrections and hand edits included)."""
@@ -108,10 +110,22 @@ class Context:
     def exchanges(self, now: datetime) -> list[Exchange]:
         """The exchanges in the context at ``now``.
 
-        After the idle hours there are none, even if the cut is not written yet.
+        After the idle hours there are none, even if the cut is not written yet. What goes on with an imported talk follows the
+        end of that, however long ago it was.
         """
-        exchanges = [*self.leading(), *self.path()]
-        return [] if self._is_over(exchanges, now) else exchanges
+        path = self.path()
+        exchanges = [*self.leading(), *path]
+        own = [] if self._is_over(exchanges, now) else exchanges
+        return own if path and not own else [*self._imported_end(path), *own]
+
+    def _imported_end(self, path: Sequence[Exchange]) -> list[Exchange]:
+        tree = self.store.tree
+        end = tree.parents.get(path[0].id) if path else tree.leaf(self.talk_name)
+        if end not in tree.gone_on:
+            return []
+        gone = tree.hidden() | self.store.state.missing.keys()
+        ids = list(itertools.islice((id_ for id_ in tree.ancestors(end) if id_ not in gone), MAX_IMPORTED))
+        return list(self.store.exchanges.of(ids[::-1]).values())
 
     def cut_if_idle(self, now: datetime) -> None:
         """After the idle hours, settle the answered exchanges and begin the context anew."""

@@ -130,10 +130,12 @@ def _are_past(rows: Any) -> bool:
 
 
 def _are_imported(rows: Any) -> bool:
-    """[id, sha] each, one at least."""
-    if type(rows) is not list or not rows or not set(map(type, rows)) <= {list} or not set(map(len, rows)) <= {2}:
+    """[id, sha] each, one at least; of whole talks [id, parent, sha, talk]."""
+    if type(rows) is not list or not rows or not set(map(type, rows)) <= {list}:
         return False
-    return set(map(type, chain.from_iterable(rows))) <= {str}
+    if set(map(len, rows)) == {4}:
+        return _are_past(rows)
+    return set(map(len, rows)) == {2} and set(map(type, chain.from_iterable(rows))) <= {str}
 
 
 _is_hit = Shape(
@@ -301,13 +303,15 @@ class Reread:
 
 @dataclass(slots=True)
 class Batch:
-    """Exchanges that were imported together. They are hidden until all stand in their day files (``done``)."""
+    """Exchanges that were imported together. They are hidden until all stand in their day files (``done``). Whole talks
+    (``goes_on``) are gone on with from where they ended; what else was imported is memory alone."""
 
     talk: str
     at: str
     by: str
     ids: list[str]
     done: bool = False
+    goes_on: bool = False
 
 
 # ---- how they are written

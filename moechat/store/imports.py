@@ -11,7 +11,7 @@ import itertools
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from moechat.clock import local
@@ -36,21 +36,42 @@ class Imports:
         One without an id gets one. ``by`` says who has understood them already; "" queues them for the rules. Raises
         MoeChatError where the same was imported before, DataError where a day file is broken.
         """
+        rows = [replace(one, talk=talk) for one in sorted(exchanges, key=lambda one: one.at)]
+        return self._add(rows, lambda named: [[row.id, text_hash(row)] for row in named], by)
+
+    def add_talks(self, exchanges: Sequence[Exchange], follows: Sequence[int | str | None]) -> str:
+        """Import whole talks, which are gone on with from where they end: exchanges by ``talk``, each after what it follows and
+        those of the chosen branch last. That is another of them by its place, or one that is there by its id; None: the newest
+        of its talk. Returns the name of the batch. Raises as ``add``."""
+
+        def rows(named: Sequence[Exchange]) -> list[list[str | None]]:
+            tree = self._unit.tree
+            parents = (
+                tree.leaf(row.talk) if one is None else named[one].id if isinstance(one, int) else one
+                for row, one in zip(named, follows, strict=True)
+            )
+            return [[row.id, parent, text_hash(row), row.talk] for row, parent in zip(named, parents, strict=True)]
+
+        return self._add(exchanges, rows, "")
+
+    def _add(
+        self, exchanges: Sequence[Exchange], rows: Callable[[Sequence[Exchange]], list[list[str | None]]], by: str
+    ) -> str:
         unit = self._unit
-        batch, rows = self._named(sorted(exchanges, key=lambda one: one.at), talk)
-        if not rows:
+        if not exchanges:
             raise MoeChatError("there is nothing to import")
+        batch, named = self._named(exchanges)
         unit.follow()
         self._require_new(batch)
-        unit.stage(batch, rows)
+        unit.stage(batch, sorted(named, key=lambda one: one.at))
         entry = {
-            "op": "import", "batch": batch, "talk": talk, "at": unit.clock.now().isoformat(), "by": by,
-            "rows": [[row.id, text_hash(row)] for row in rows],
+            "op": "import", "batch": batch, "talk": named[0].talk, "at": unit.clock.now().isoformat(), "by": by,
+            "rows": rows(named),
         }  # fmt: skip
         try:
             with unit.writing("import"):
                 self._require_new(batch)
-                if any(row.id in unit.tree for row in rows):
+                if any(row.id in unit.tree for row in named):
                     raise MoeChatError("some of this is there already")
                 unit.record([entry])
         except BaseException:
@@ -61,15 +82,16 @@ class Imports:
 
     def require_new(self, exchanges: Sequence[Exchange]) -> None:
         """Raises MoeChatError where exactly these were imported before."""
-        self._require_new(self._named(sorted(exchanges, key=lambda one: one.at), "")[0])
+        self._require_new(self._named(exchanges)[0])
 
     def _require_new(self, batch: str) -> None:
         if batch in self._unit.tree.batches:
             raise MoeChatError(f"this was imported already, as {batch}; take that back first")
 
-    def _named(self, exchanges: Sequence[Exchange], talk: str) -> tuple[str, list[Exchange]]:
-        """(batch, exchanges with ids): the same talk gets the same names."""
-        words = "\0".join(f"{one.at.isoformat()}\0{one.user}\0{one.char}" for one in exchanges)
+    def _named(self, exchanges: Sequence[Exchange]) -> tuple[str, list[Exchange]]:
+        """(batch, exchanges with ids, in the same order): the same talk gets the same names."""
+        in_time = sorted(exchanges, key=lambda one: one.at)
+        words = "\0".join(f"{one.at.isoformat()}\0{one.user}\0{one.char}" for one in in_time)
         batch = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
         seconds: Counter[str] = Counter()
         rows = []
@@ -78,7 +100,7 @@ class Imports:
             seconds[base] += 1
             number = seconds[base]
             id_ = exchange.id or (f"{base}-{number}" if number > 1 else base)
-            rows.append(replace(exchange, id=id_, talk=talk))
+            rows.append(replace(exchange, id=id_))
         return batch, rows
 
     def finish(self) -> None:

@@ -23,7 +23,8 @@ An entry is an object with ``op``; ``growth`` says what each means.
     reread     since [again until]         talk from this date on that the rules alone have read (``again``: or a model) is
                                            requeued bit by bit, back from ``until`` (null: no more)
     past       rows                        settled exchanges folded together, without text: [id, parent, sha, (talk)] each
-    import     batch talk at by rows       exchanges of another program: [id, sha] each; ``by``: who has understood them
+    import     batch talk at by rows       exchanges of another program: [id, sha] each, of whole talks [id, parent, sha, talk];
+                                           ``by``: who has understood them
     imported   batch                       ... and all of them stand in their day files
     forget     n ids [batch]               exchanges, episodes and facts that are being erased, and hidden until then
     forgotten  n                           how often something was erased

@@ -104,7 +104,10 @@ class _Writing:
         batch = self._tree.batches[name]
         waiting = {*self._tree.pending(), *self._tree.unread()}.intersection(ids)
         by = batch.by or ("" if waiting or not batch.done else "rules")
-        rows = [[id_, self._tree.filed_hash(id_)] for id_ in ids]
+        rows = [
+            [*self._row(id_)[:3], self._tree.talk_of(id_)] if batch.goes_on else [id_, self._tree.filed_hash(id_)]
+            for id_ in ids
+        ]
         yield {"op": "import", "batch": name, "talk": batch.talk, "at": batch.at, "by": by, "rows": rows}
         if batch.done:
             yield {"op": "imported", "batch": name}

@@ -31,6 +31,8 @@ class Growth:
         self.cuts: set[str] = set()
         self.frozen: dict[str, Sequence[str]] = {}
         """The facts and events of the prompt's stable part, by the exchange with which a context begins."""
+        self.gone_on: set[str] = set()
+        """What was imported as whole talks: a context begins behind it, and is shown its end."""
         self.retracted: set[str] = set()
         self.undropped: set[str] = set()
         """Those retracted exchanges from which something derived may still be there."""
@@ -200,20 +202,27 @@ class Growth:
 
     def _import(self, entry: Entry) -> None:
         """A batch stands as it was first named, and takes in what was not there."""
-        new = dict(entry["rows"])
+        new = {row[0]: row for row in entry["rows"]}
         if not self.parents.keys().isdisjoint(new):
-            new = {id_: sha for id_, sha in new.items() if id_ not in self.parents}
+            new = {id_: row for id_, row in new.items() if id_ not in self.parents}
         if not new or entry["batch"] in self.batches:
             return
-        talk = self._talk(entry["talk"])
-        self.batches[entry["batch"]] = Batch(entry["talk"], entry["at"], entry.get("by", ""), list(new))
-        self._place_run(new, talk.newest, talk)
+        goes_on = len(entry["rows"][0]) > 2
+        batch = Batch(entry["talk"], entry["at"], entry.get("by", ""), list(new), goes_on=goes_on)
+        self.batches[entry["batch"]] = batch
+        if goes_on:
+            self._past_rows({"rows": list(new.values())})
+            self.gone_on.update(new)
+        else:
+            talk = self._talk(entry["talk"])
+            self._place_run(dict(new.values()), talk.newest, talk)
         self.masks += 1
 
     def _imported(self, entry: Entry) -> None:
         batch = self.batches[entry["batch"]]
         batch.done = True
-        self.cuts.add(batch.ids[-1])  # what was said elsewhere is remembered, and no part of a context
+        if not batch.goes_on:
+            self.cuts.add(batch.ids[-1])  # what was said elsewhere is remembered, and no part of a context
         self.masks += 1
         if not batch.by:
             self._unread.update(dict.fromkeys(batch.ids))
@@ -344,7 +353,7 @@ class Tree(Growth):
         ids: list[str] = []
         hidden = self.hidden()
         for id_ in self.path(talk):
-            if id_ in self.cuts:
+            if id_ in self.cuts or id_ in self.gone_on:
                 break
             if id_ not in hidden:
                 ids.append(id_)

@@ -24,7 +24,6 @@ from moechat.web.words import Words
 CARDS = ("png", "json", "charx")
 MAX_SHOWN_WHOLE = 30  # More files that were dropped are shown by name.
 MAX_PROBLEM_LINES = 5
-NAMED = ("lines", "csv", "text")  # In talk of these kinds the speakers are names, and one of them is the user.
 
 
 def drawn(here: Visit, look: StudioLook) -> str:
@@ -142,7 +141,13 @@ def _imports(here: Visit) -> list[tuple[str, str]] | None:
         return None
     tree = agent.store.tree
     rows = {
-        id_: words("import_told", talk=batch.talk or words("talk_first"), n=len(batch.ids), time=batch.at[:10])
+        id_: words(
+            "import_talks" if (talks := len(set(map(tree.talk_of, batch.ids)))) > 1 else "import_told",
+            talk=batch.talk or words("talk_first"),
+            n=len(batch.ids),
+            time=batch.at[:10],
+            talks=talks,
+        )
         for id_, batch in list(tree.batches.items())
         if not tree.is_forgotten(id_)
     }
@@ -192,8 +197,7 @@ def _dropped(one: DroppedFile, here: Visit, look: StudioLook, goals: Goals | Non
     holds = holds | {"doubled": 0} if is_new else holds
     is_guest = one.kind in GUESTS or holds.get("of") == "memory"
     names = [(name, name) for name in goals.names] if is_guest else None
-    asks_me = holds.get("form") in NAMED and (wishes.me or len(one.speakers) > 2 or holds["problems"])
-    speakers = [(name, name) for name in one.speakers] if asks_me else None
+    speakers = [(name, name) for name in holds.get("named") or ()] or None
     talk = _talk(holds, here.words) if one.kind == "talk" else {}
     return row | {"holds": holds | talk, "wishes": wishes, "names": names, "speakers": speakers}
 
@@ -203,7 +207,10 @@ def _talk(row: Row, words: Words) -> dict[str, object]:
     lines = []
     if row["first"]:
         lines.append(words("talk_dates", first=row["first"][:10], last=row["last"][:10]))
-        lines.append(words.count("talk_count", row["exchanges"]))
+        lines.append(f"{words.count('talk_count', row['exchanges'])} · {words.count('n_messages', row['messages'])}")
+        if row["talks"] > 1:
+            titles = words.row(row["titles"]) + ("…" if row["talks"] > len(row["titles"]) else "")
+            lines.append(words("n_talks", n=row["talks"], titles=titles))
         lines.append(words.row([words("speaker", name=name, n=n) for name, n in row["speakers"].items()]))
         lines.append(words("doubled_n", n=row["doubled"]) if row["doubled"] else words("doubled_none"))
     reasons = [f"{_why(reason, words)} × {n}" for reason, n in row["left_out"].items() if n]

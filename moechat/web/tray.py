@@ -36,7 +36,6 @@ class DroppedFile:
     kind: FileKind | None = None
     fault: MoeChatError | OSError | None = None
     rows: dict[Wishes, Row] = field(default_factory=dict)
-    speakers: Sequence[str] = ()
 
     @property
     def holder(self) -> str:
@@ -54,7 +53,6 @@ class DroppedFile:
             row = coming.preview()
             if coming.is_talk:
                 row["problems"] = coming.past_of_file.problems
-                self.speakers = self.speakers or coming.speakers()
             self.rows[wishes] = row
         return self.rows[wishes]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from moechat.compat import foreign_talk
-from moechat.compat.foreign_talk import Names
+from moechat.compat.past import Names, Past
 from moechat.errors import DataError
 from tests.houses import ZONE, Home, imported
 from tests.shell import Shell
@@ -31,8 +31,19 @@ def saved(folder: Path, name: str, *rows: Any) -> Path:
     return path
 
 
-def told(read: foreign_talk.Past) -> list[tuple[str, str, str]]:
+def told(read: Past) -> list[tuple[str, str, str]]:
     return [(f"{one.at.astimezone(ZONE):%Y-%m-%dT%H:%M}", one.user, one.char) for one in read.exchanges]
+
+
+def chosen(read: Past) -> list[tuple[str, str, str]]:
+    """The path to where the only talk goes on, oldest first."""
+    talk = read.talks[0]
+    place: int | None = len(talk.exchanges) - 1
+    path = []
+    while place is not None:
+        path.append(talk.exchanges[place])
+        place = talk.follows[place]
+    return [(f"{one.at.astimezone(ZONE):%Y-%m-%dT%H:%M}", one.user, one.char) for one in path[::-1]]
 
 
 HEAD = {"user_name": "me", "character_name": "小满", "create_date": "2023-7-1 @12h 00m 00s 000ms"}
@@ -54,7 +65,7 @@ def test_a_chat_of_sillytavern_has_its_own_times(tmp_path: Path, time: Any, at: 
     assert told(foreign_talk.read(path, ZONE, WHO)) == [(at, "hi", "")]
 
 
-def test_of_a_chat_of_sillytavern_the_chosen_words_are_talk_and_hidden_lines_are_not(tmp_path: Path) -> None:
+def test_of_a_chat_of_sillytavern_the_chosen_words_go_on_and_hidden_lines_are_no_talk(tmp_path: Path) -> None:
     at = "2023-07-01T12:00:00Z"
     rows = [
         HEAD,
@@ -72,8 +83,9 @@ def test_of_a_chat_of_sillytavern_the_chosen_words_are_talk_and_hidden_lines_are
         {"name": "Bea", "is_user": False, "send_date": at, "mes": "我也在"},
     ]
     read = foreign_talk.read(saved(tmp_path, "c.jsonl", *rows), ZONE, WHO)
-    assert told(read) == [("2023-07-01T20:00", "", "你来了"), ("2023-07-01T20:00", "来了", "第二个\nBea: 我也在")]
-    assert read.left_out == {"hidden or of the system": 1} and read.speakers["me"] == 1
+    assert chosen(read) == [("2023-07-01T20:00", "", "你来了"), ("2023-07-01T20:00", "来了", "第二个\nBea: 我也在")]
+    assert [one.char for one in read.exchanges] == ["你来了", "第一个", "第二个\nBea: 我也在"]
+    assert +read.left_out == {"hidden or of the system": 1} and read.speakers["me"] == 1
 
 
 def test_of_chatgpts_export_the_path_to_the_current_node_is_talk(tmp_path: Path) -> None:
@@ -92,8 +104,9 @@ def test_of_chatgpts_export_the_path_to_the_current_node_is_talk(tmp_path: Path)
     talk = {"title": "t", "create_time": 1.0, "current_node": "f", "mapping": {one["id"]: one for one in nodes}}
     loop = {"current_node": "x", "mapping": {"x": {"parent": "y"}, "y": {"parent": "x"}}}
     read = foreign_talk.read(saved(tmp_path, "conversations.json", json.dumps([talk, loop, 3])), ZONE, WHO)
-    assert told(read) == [("2023-07-01T12:34", "我养了猫", "叫什么"), ("2023-07-01T12:36", "年糕", "")]
-    assert read.left_out == {"other branches": 1, "tools, system, empty": 2, "no talk": 1}
+    assert chosen(read) == [("2023-07-01T12:34", "我养了猫", "叫什么"), ("2023-07-01T12:36", "年糕", "")]
+    assert [one.char for one in read.exchanges] == ["旧的", "叫什么", ""]
+    assert +read.left_out == {"tools, system, empty": 4, "no talk": 1}
 
 
 def test_csv_and_plain_text_are_read(tmp_path: Path) -> None:
@@ -104,8 +117,8 @@ def test_csv_and_plain_text_are_read(tmp_path: Path) -> None:
     )
     read = foreign_talk.read(text, ZONE, Names("阿明", "小满", me="ann"))
     assert told(read) == [("2021-03-04T20:15", "hi\nsecond line", "hello")]
-    assert read.left_out == {"before the first time": 1}
-    assert "--me NAME" in str(foreign_talk.read(text, ZONE, WHO).problems[0])
+    assert +read.left_out == {"before the first time": 1}
+    assert "--me NAME" in str(foreign_talk.read(text, ZONE, WHO).unclear)
 
 
 def test_what_is_there_already_is_left_out_and_the_rest_comes(moechat: Shell) -> None:

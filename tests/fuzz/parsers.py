@@ -24,6 +24,7 @@ from moechat.author.world_files import LoreFiles
 from moechat.clock import SetClock
 from moechat.compat import comparison, foreign_talk
 from moechat.compat.insights import parse_insights
+from moechat.compat.past import Names
 from moechat.compat.persona import import_persona
 from moechat.errors import DataError, FieldError, MoeChatError, NotFound
 from moechat.language.association import read_table
@@ -222,7 +223,7 @@ def _associations(data: bytes, folder: Path) -> None:
 
 def _talk(data: bytes, folder: Path) -> None:
     (folder / "talk.jsonl").write_bytes(data)
-    read = foreign_talk.read(folder / "talk.jsonl", ZONE, foreign_talk.Names("阿明", "小满"))
+    read = foreign_talk.read(folder / "talk.jsonl", ZONE, Names("阿明", "小满"))
     [formats.exchange_entry(exchange) for exchange in read.exchanges], [str(problem) for problem in read.problems]
 
 

@@ -222,11 +222,13 @@ def test_a_whole_tavern_folder_is_seen_first_then_taken_in_each_to_its_own(tab: 
 
 
 def test_whoever_is_meant_by_a_name_in_a_file_of_talk_can_be_chosen(tab: Tab) -> None:
-    number = tab.drop("bob.csv", NAMED)
+    number = tab.drop("mia.csv", NAMED)
     drawn = tab.drawn()
-    assert "2 行读不出来" in drawn and "哪个是你" in drawn and '<option value="Bob"' in drawn
+    assert "看起来你是「Bob」" in drawn and "哪个是你" in drawn and '<option value="Bob" selected' in drawn
+    tab.click("take", **{"chosen": str(number), "act": "take"})
+    assert "say which is you" in tab.drawn() and not tab.house.agent().store.tree.batches
     drawn = tab.click("aim", **{f"to-{number}": CHARACTER, f"me-{number}": "Bob", "chosen": str(number)})
-    assert "读不出来" not in drawn and "1 段对话" in drawn
+    assert "看起来" not in drawn and "1 段对话" in drawn
     tab.click("take", **{f"to-{number}": CHARACTER, f"me-{number}": "Bob", "chosen": str(number), "act": "take"})
     assert tab.house.agent().store.tree.batches
 
