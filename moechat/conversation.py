@@ -67,7 +67,7 @@ class Conversation:
         self.name = context.talk_name
         self._own = self.name if self._store is layers.store else None  # the talk that may still be answered anew
         self._read, self._behind, self._first, self._spend = read, behind, first, spend
-        self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()
+        self._turns: weakref.WeakSet[Generator[TurnEvent, None, None]] = weakref.WeakSet()  # ``close`` ends them
         self._stopping = threading.Event()
         self._stream: Iterator[str] | None = None
         self._left_out = ""  # The last exchange of the context that the model had no room for.
@@ -79,17 +79,26 @@ class Conversation:
     def talk(self, text: str, sent: Sent | None = None) -> Generator[TurnEvent, None, None]:
         """One turn. Closing the iterator, or ``stop``, ends the reply; what was shown is what is stored. ``sent``: the message
         came from a front end, with a history of its own."""
-        return self._held(self._talk(text, sent))
+        self._turns.add(turn := self._talk(text, sent))
+        return turn
 
     def regenerate(self, id_: str = "", sent: Sent | None = None) -> Generator[TurnEvent, None, None]:
         """Another reply to the last message, or to an older one, which keeps what follows. Raises NotFound where there is
         none."""
-        return self._held(self._regenerate(id_, sent))
-
-    def _held(self, turn: Generator[TurnEvent, None, None]) -> Generator[TurnEvent, None, None]:
-        """Remember a turn while it is in use, so that ``close`` can end one that nobody reads to its end."""
-        self._turns.add(turn)
+        self._turns.add(turn := self._regenerate(id_, sent))
         return turn
+
+    def hear(self, id_: str, text: str, speaker: str = "", *, at: datetime | None = None, passes: bool = False) -> None:
+        """Record what somebody says in this talk of several, who is the user ("") or another; ``regenerate`` answers it. See
+        ``Log.begin``."""
+        with self._first(), self._lock, disk.in_words():
+            self.follow(reads=True)
+            if id_ not in self._store.tree:
+                at = at or self._now()
+                self._context.cut_if_idle(at)
+                self._store.log.begin(clean(text), at, talk=self.name, speaker=speaker, heard=id_, passes=passes)
+                self._read(self._own)
+        self._behind()
 
     def _talk(self, text: str, sent: Sent | None) -> Generator[TurnEvent, None, None]:
         text = clean(text)
@@ -387,7 +396,7 @@ def _with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, n
     request = replace(
         request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1]
     )
-    if store.exchanges.get(id_).is_by_another(layers.character().user_name):
+    if store.exchanges.get(id_).another(layers.character().user_name):
         return request
     facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
     plans = layers.episodes.view(now).plans(now, now + AHEAD)

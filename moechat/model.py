@@ -101,9 +101,9 @@ class Exchange:
             return self.user
         return "\n".join(filter(None, [self.user, *(one.line for one in self.attachments)]))
 
-    def is_by_another(self, user_name: str) -> bool:
-        """Whether somebody else than the user spoke: nothing that they say is about the user."""
-        return self.speaker.casefold() not in ("", user_name.casefold())
+    def another(self, user_name: str) -> str:
+        """Who spoke, where that is somebody else than the user: nothing that they say is about the user. Else ""."""
+        return "" if self.speaker.casefold() == user_name.casefold() else self.speaker
 
     @property
     def heard(self) -> str:

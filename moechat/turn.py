@@ -83,7 +83,7 @@ class Shown:
     A ground has ``layer``, ``recipe``, ``id``, ``time`` (ISO), ``text``, ``score``, ``words`` (those of the message that the
     memory has), ``features``, ``span`` (the phrase), ``sources`` and ``kind``, in the words of now. ``dropped`` says that the
     context held it anyway, ``gone`` that it is no longer there: then all else is empty but ``layer``. ``thoughts`` are those of
-    the reply, as long as its trace is kept.
+    the reply, as long as its trace is kept. ``by``: the folder of the character who says it in a talk of several, "" a person.
     """
 
     exchange: Exchange
@@ -94,6 +94,7 @@ class Shown:
     chosen: int = 0
     notice: str = ""
     thoughts: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,11 @@ def _features(hit: Hit) -> dict[str, float]:
 
 
 # ---- in words
+
+
+def named(name: str, text: str) -> str:
+    """What somebody says in a talk of several, as a model is shown it."""
+    return f"{name}{': ' if name.isascii() else '：'}{text}" if name else text
 
 
 def exchange_text(exchange: Exchange, user_name: str, character_name: str) -> str:

@@ -77,6 +77,8 @@ class ChatRequest:
     """What is planned from now on."""
     wishes: Mapping[str, Any] = field(default_factory=dict)
     """What whoever asks wishes of the model, in OpenAI's words: ``temperature``, ``stop``, ``tools`` ..."""
+    others: Collection[str] = ()
+    """Who else speaks in a talk of several: no line of theirs is the character's to write."""
 
 
 class ChatModel(Protocol):

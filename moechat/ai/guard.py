@@ -71,7 +71,7 @@ class _Watch:
         self._request, self._model, self._is_last = request, model, is_last
         character = request.character
         self._language: Language = character.language if character else "en"
-        own = {request.called, character.user_name if character else ""} - {""}
+        own = {*request.others, request.called, character.user_name if character else ""} - {""}
         names = sorted(map(re.escape, own | {*USER_NAMES.values(), "Human"}))
         self._label = re.compile(rf"^[ \t]*\**(?:{'|'.join(names)})\**[ \t]*[:：]\**(?![ \t]*\n)", re.I | re.M)
         self._labels = [f"{name}：" for name in (*own, *USER_NAMES.values(), "Human")]

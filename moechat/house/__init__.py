@@ -30,6 +30,7 @@ from moechat.curation import upkeep
 from moechat.errors import ConfigError, EmbeddingError, MoeChatError, NotFound
 from moechat.house import heap
 from moechat.house.gallery import Gallery
+from moechat.house.group import GroupTalks
 from moechat.house.owners import OpenOwners, Owner
 from moechat.house.stores import Stores, stores_of
 from moechat.house.studio import Studio
@@ -114,6 +115,7 @@ class House:
         self.worlds = self._stores.worlds
         owners = self.config.owners
         self._owners = OpenOwners(self._open, self.clock.now, most=owners.open, idle=timedelta(minutes=owners.idle_min))
+        self.groups = GroupTalks(self.agent)
         self._crew = Crew(owners.threads, tick_s, self._owners.close_idle)
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
         self.embedder = embedder or embedding.named_embedder(self.config.embedding.model_dump())

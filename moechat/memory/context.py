@@ -18,6 +18,7 @@ from moechat.model import Exchange, Message
 from moechat.settings.config import Config
 from moechat.store import disk, history_file
 from moechat.store.kinds import Store
+from moechat.turn import named
 
 MAX_IMPORTED = 10  # Exchanges of an imported talk that its continuation is shown.
 
@@ -29,11 +30,12 @@ def path(store: Store, talk: str = "") -> list[Exchange]:
     return list(store.exchanges.of(ids).values())
 
 
-def messages(exchanges: Sequence[Exchange]) -> list[Message]:
-    """The words of the exchanges as messages, never an assembled prompt. A failed reply gives no message."""
+def messages(exchanges: Sequence[Exchange], owner: str = "") -> list[Message]:
+    """The words of the exchanges as messages, never an assembled prompt. A failed reply gives no message. Who is not the user
+    is named before their words, and so is the ``owner`` in a talk of several."""
     talk = []
     for exchange in exchanges:
-        talk.append(Message("user", exchange.sent))
+        talk.append(Message("user", named(exchange.speaker or owner, exchange.sent)))
         if exchange.heard:
             talk.append(Message("assistant", exchange.heard))
     return talk
@@ -156,10 +158,10 @@ class Context:
         places = [place for place, exchange in enumerate(exchanges) if exchange.id == id_]
         return self.kept(exchanges[: places[-1]] if places else exchanges)  # one that leads may have the same id
 
-    def talk(self, kept: Sequence[Exchange], greeting: str = "") -> list[Message]:
+    def talk(self, kept: Sequence[Exchange], greeting: str = "", owner: str = "") -> list[Message]:
         """The talk as messages. One that is seen from its start begins with what history.yaml held, which
         ``context_length`` counts, else with the character's greeting."""
-        talk = messages(kept)
+        talk = messages(kept, owner)
         if not self._from_the_start(kept):
             return talk
         if not self._before:

@@ -30,11 +30,11 @@ from moechat.recall.tail import BLOCKS, NOTHING, Background, PromptTail, boundar
 from moechat.recall.world import Placed, placed
 from moechat.settings.character import USER_NAMES, Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
-from moechat.turn import Sent
+from moechat.turn import Sent, named
 from moechat.when.span import in_zone
 
 log = logging.getLogger(__name__)
-HEADED = ("persona", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
+HEADED = ("persona", "company", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
 _WITH_MACROS = (*_IN_PERSONA, "system_prompt")
 
@@ -70,9 +70,19 @@ def request(
     background = _background(layers, context, shown, stable, in_context, kept, own, now)
     names = {"char": character.name, "user": character.user_name}
     greeting = Macros(names, now, character.language, chance=random.Random(0)).fill(character.greeting)
+    asking, cast = (
+        context.store.exchanges.get(own),
+        context.store.tree.cast(context.talk_name) if sent is None else None,
+    )
+    history, company, others = sent.before if sent else context.talk(kept, greeting), "", tuple[str, ...]()
+    if cast:  # Whoever says something is named before it.
+        others = cast.others(character.name)
+        owner = stable.name if character.user_name in USER_NAMES.values() and stable.name else character.user_name
+        history = context.talk(kept, owner=owner)
+        company = layers.prompts.fill("company", char=character.name, user=owner, others="、".join(others))
     messages = assemble(
-        character, layers.prompts, context.talk(kept, greeting) if sent is None else sent.before, shown, text, now,
-        background=background, recalled_position=config.chat.recalled_position, sent=sent,
+        character, layers.prompts, history, shown, named(asking.speaker or owner, text) if cast else text, now,
+        background=background, recalled_position=config.chat.recalled_position, sent=sent, company=company,
     )  # fmt: skip
     # What the user said in the context may answer as well; it is there anyway.
     in_view = [d.hit for d in recollection.dropped if d.why == "in_context" and d.hit.side != "char"]
@@ -83,14 +93,13 @@ def request(
     over = [fact for one in (*stable.over, *background.over) for fact in (one.fact, one.by)]
     stated = (*stable.boundaries, *stable.facts, *background.boundaries, *background.news, *over)
     rests_on.update(*((fact.id, *fact.draft.sources) for fact in stated))
-    asking = context.store.exchanges.get(own)
-    if asking.is_by_another(character.user_name):  # What is known of the user is told to nobody else as theirs.
+    if asking.another(character.user_name):  # What is known of the user is told to nobody else as theirs.
         hits = [hit for hit in hits if hit.layer == "lore"]
     own_exchanges = [exchange for exchange in kept if exchange.speaker == asking.speaker]
     return ChatRequest(
         messages, character, text, now, recollection.spans, recollection.empty_spans, recollection.unread_until,
         hits, own_exchanges, _headings(character, layers.prompts), frozenset(rests_on),
-        called=stable.name, wishes=sent.wishes if sent else {},
+        called=stable.name, wishes=sent.wishes if sent else {}, others=others,
     )  # fmt: skip
 
 
@@ -193,14 +202,17 @@ def assemble(
     background: Background = NOTHING,
     recalled_position: Literal["after_history", "before_history"] = "after_history",
     sent: Sent | None = None,
+    company: str = "",
 ) -> list[Message]:
-    """All messages of a request. ``before_history`` is the order of the original (CONTRACTS, A: one turn). Where a front end
+    """All messages of a request. ``before_history`` is the order of the original (CONTRACTS, A: one turn). ``company`` says who
+    else is there. Where a front end
     keeps a card of its own, ours is what is known alone, near the end."""
     if background.stable.name and character.user_name == USER_NAMES[character.language]:
         character = character.with_user(background.stable.name)
     character = _at_this_moment(character, now, background.talk)
     there = placed((hit for hit in recollection.hits if hit.layer == "lore"), background.lore)
     lead = _lead(character, prompts, there, background.stable)
+    lead += [Message("system", company)] if company else []
     rest = replace(recollection, hits=[hit for hit in recollection.hits if hit.id not in there.ids])
     blocks = PromptTail(character, prompts, rest, background, text, now).blocks()
     message, after = Message("user", text), list[Message]()

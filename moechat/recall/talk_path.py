@@ -175,6 +175,10 @@ class TalkPath:
         """Whether what day files of an older program hold comes before this talk."""
         return not self._name and self._store is self._layers.store
 
+    def stands(self, id_: str) -> bool:
+        """Whether an exchange is there and was not taken back."""
+        return id_ in self._store.tree and self._is_there(id_)
+
     def _is_there(self, id_: str) -> bool:
         tree = self._store.tree
         return id_ not in tree.retracted and id_ not in tree.taken_out() and id_ not in self._store.state.missing

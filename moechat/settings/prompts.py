@@ -21,6 +21,7 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n+")
 # What each template is given; any of them may be left out of an edited one.
 TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "persona": ("char", "user", "persona", "personality", "scenario", "user_persona", "prompt"),
+    "company": ("char", "user", "others"),
     "examples": ("char", "user", "examples"),
     "diary": ("char", "user", "entries"),
     "core": ("char", "user", "entries"),

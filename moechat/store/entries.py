@@ -13,13 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from moechat.errors import shown
 from moechat.model import Attachment, Exchange, Status
 
 Entry = Mapping[str, Any]
 Form = Callable[[Any], bool]
+Order = Literal["natural", "list", "manual"]
+PASSED_ON = frozenset({"exchange", "variant", "choose", "edit", "retract", "restore", "forget"})
+"""The operations that change what a talk of several says."""
+GONE = frozenset({"retract", "forget"})
 HIGHEST = 10**15  # No count is greater: a float holds it exactly.
 _NAME = re.compile(r"[\w-]{1,64}")
 _TEXT_OR_NONE = frozenset({str, type(None)})
@@ -146,6 +150,12 @@ _is_hit = Shape(
 ).fits  # fmt: skip
 _is_span = row_of(is_text, is_moment, is_moment, is_text)
 _is_status = one_of("done", "stopped", "failed")
+_is_flag = one_of(True, False)
+_is_member = Shape({"name": is_id, "character?": is_text, "muted?": _is_flag, "talkativeness?": is_number}).fits
+_is_cast = Shape({
+    "members": list_of(_is_member), "people?": list_of(is_id), "order?": one_of("natural", "list", "manual"),
+    "edition?": is_count,
+}).fits  # fmt: skip
 _IDS = {"ids": list_of(is_text)}
 _ID = {"id": is_id}
 _WORDS: Mapping[str, Form] = {
@@ -177,7 +187,10 @@ LOG = Entries(
         "imported": {"batch": _is_name},
         "forget": {**_IDS, "n": is_count, "batch?": is_text},
         "forgotten": {"n": is_count},
-        "talk": {"talk": is_text, "title?": is_text, "pinned?": one_of(True, False), "away?": one_of(True, False)},
+        "talk": {
+            "talk": is_text, "title?": is_text, "pinned?": _is_flag, "away?": _is_flag,
+            "cast?": _is_cast, "waiting?": map_of(is_text), "passed?": list_of(is_text),
+        },
     }
 )  # fmt: skip
 
@@ -227,6 +240,11 @@ class Variant:
     notice: str = ""
     key: str = ""
 
+    @property
+    def is_silence(self) -> bool:
+        """Whether the message was heard, and not answered by this character."""
+        return not self.char and self.status == "done"
+
 
 @dataclass(slots=True)
 class Node:
@@ -264,11 +282,54 @@ class Node:
         return Exchange(self.id, at, self.user, char, self.status, self.talk, self.speaker, self.attachments)
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A character in a talk of several: the name under which she speaks, and her folder ("" where only a front end knows her).
+    One who is ``muted`` hears everything and speaks when she is asked to; ``talkativeness`` is how often she speaks by herself,
+    0 … 1."""
+
+    name: str
+    character: str = ""
+    muted: bool = False
+    talkativeness: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Who is in a talk of several: characters, and people beside the owner. ``order`` is how the next speaker is found; of two
+    memories that tell of one talk, the higher ``edition`` is newer."""
+
+    members: tuple[Member, ...] = ()
+    people: tuple[str, ...] = ()
+    order: Order = "natural"
+    edition: int = 0
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Cast:
+        members = tuple(Member(**{one.name: row[one.name] for one in fields(Member) if one.name in row})
+                        for row in value["members"])  # fmt: skip
+        return cls(members, tuple(value.get("people", ())), value.get("order", "natural"), value.get("edition", 0))
+
+    def others(self, name: str) -> tuple[str, ...]:
+        """The names of all but one character and the owner."""
+        return tuple(one for one in (*(member.name for member in self.members), *self.people) if one != name)
+
+    def row(self) -> dict[str, Any]:
+        return asdict(self) | {"members": [asdict(one) for one in self.members], "people": list(self.people)}
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether what is said is passed on here, from memory to memory; else a front end tells each."""
+        return any(one.character for one in self.members)
+
+
 @dataclass(slots=True)
 class Talk:
     """A root of the log with a name ("" is the first). ``leaf`` is the exchange that the next message follows.
 
-    ``title`` is what its owner calls it. One that was put ``away`` is in no list until somebody speaks in it again.
+    ``title`` is what its owner calls it. One that was put ``away`` is in no list until somebody speaks in it again. ``cast`` is
+    who is in it where they are several; ``waiting`` are the exchanges of which the memories of the others are still to be told,
+    with the operation that changed them last.
     """
 
     name: str
@@ -278,15 +339,29 @@ class Talk:
     title: str = ""
     pinned: bool = False
     away: bool = False
+    cast: Cast | None = None
+    waiting: dict[str, str] = field(default_factory=dict)
 
     def take(self, entry: Entry) -> None:
         """What an entry changes of it."""
         self.title, self.pinned = entry.get("title", self.title), entry.get("pinned", self.pinned)
         self.away = entry.get("away", self.away)
+        self.cast = Cast.of(entry["cast"]) if "cast" in entry else self.cast
+        self.waiting |= entry.get("waiting", {})
+        for id_ in entry.get("passed", ()):
+            self.waiting.pop(id_, None)
 
-    def entry(self) -> Entry:
-        """What the log has to say of it beside its exchanges."""
-        return {"op": "talk", "talk": self.name, "title": self.title, "pinned": self.pinned, "away": self.away}
+    def changed(self, op: str, id_: str) -> None:
+        """An operation has changed an exchange, which is passed on to the others in it. What is new to them stays new."""
+        if self.cast and self.cast.is_shared and (op in GONE or self.waiting.get(id_) != "exchange"):
+            self.waiting[id_] = op
+
+    def entry(self) -> Entry | None:
+        """What the log has to say of it beside its exchanges, None for nothing."""
+        entry: dict[str, Any] = {"title": self.title, "pinned": self.pinned, "away": self.away}
+        entry |= {"cast": self.cast.row()} if self.cast else {}
+        entry |= {"waiting": dict(self.waiting)} if self.waiting else {}
+        return {"op": "talk", "talk": self.name, **entry} if any(entry.values()) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,9 @@ An entry is an object with ``op``; ``growth`` says what each means.
     forget     n ids [batch]               exchanges, episodes and facts that are being erased, and hidden until then
     forgotten  n                           how often something was erased
     talk       talk [title pinned away]    what its owner calls a talk, and whether it is in the lists
+               [cast]                      ... who is in it, where they are several
+               [waiting passed]            ... exchanges that the memories of the others are still to be told of (operation by
+                                           id: whatever changes one waits by itself), and those of which they have been
 """
 
 from __future__ import annotations
@@ -74,16 +77,26 @@ class Log:
         speaker: str = "",
         attachments: Sequence[Attachment] = (),
         begins: bool = False,
+        heard: str = "",
+        passes: bool = False,
     ) -> str:
         """Record a message durably, and settle what came before in its talk. ``begins``: it follows nothing of the talk, another
-        branch of it from its root on. Returns the new exchange's id."""
+        branch of it from its root on. ``heard``: its id in the memories of all who hear it; no reply is on the way, it is
+        recorded once, and this memory ``passes`` it on to the others or is told by one. Returns the new exchange's id."""
         unit = self._unit
         with unit.writing("begin"):
+            if heard in unit.tree:
+                return heard
             settled = self._settle_entries(talk)
-            id_ = _new_id(unit, at)
+            id_ = heard or _new_id(unit, at)
             node = Node(
                 id_, None if begins else unit.tree.leaf(talk), at.isoformat(), text, talk, speaker, tuple(attachments)
             )
+            if heard:
+                from_another = [] if passes else [{"op": "talk", "talk": talk, "passed": [id_]}]
+                unit.record([*settled, exchange_entry(node), variant_entry(id_, Variant("", "done")), *from_another])
+                self._follow_settling(settled)
+                return id_
             unit.replies.start(id_)
             try:
                 unit.record([*settled, exchange_entry(node)])
@@ -268,10 +281,12 @@ class Log:
             unit.findings.drop([id_])
             self.file_settled()
 
-    def tell_talk(self, talk: str, **changes: str | bool) -> None:
-        """Give a talk another ``title``, or say whether it is ``pinned`` or put ``away``. Raises NotFound."""
+    def tell_talk(self, talk: str, **changes: Any) -> None:
+        """Give a talk another ``title`` or ``cast`` (as a row), say whether it is ``pinned`` or put ``away``, or which of its
+        exchanges were ``passed`` on. Raises NotFound; one with a cast may begin so."""
         with self._unit.writing("tell talk"):
-            self._unit.tree.require_talk(talk)
+            if "cast" not in changes:
+                self._unit.tree.require_talk(talk)
             self._unit.record([{"op": "talk", "talk": talk, **changes}])
 
     def retract(self, id_: str) -> None:

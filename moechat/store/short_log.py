@@ -70,8 +70,8 @@ class _Writing:
         for talk in sorted(tree.talks.values(), key=lambda talk: talk.name == tree.spoken):
             if leaf := self._heir(talk.leaf):
                 yield {"op": "select", "id": leaf}
-            if talk.title or talk.pinned or talk.away:
-                yield talk.entry()
+            if entry := talk.entry():
+                yield entry
 
     def _frozen(self) -> Iterator[Entry]:
         """The stable parts of the contexts that go on, without what is gone."""

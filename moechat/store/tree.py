@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice, pairwise
 
 from moechat.errors import NotFound
-from moechat.store.entries import Batch, Entry, Node, Reread, Talk, Variant
+from moechat.store.entries import PASSED_ON, Batch, Cast, Entry, Node, Reread, Talk, Variant
 from moechat.store.formats import attachments_from, without_notice
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,8 @@ class Growth:
         for entry in entries:
             try:
                 _STEPS[entry["op"]](self, entry)
+                for id_ in entry.get("ids", [entry.get("id")]) if entry["op"] in PASSED_ON else ():
+                    self.talks[self.talk_of(id_)].changed(entry["op"], id_)
             except LookupError as error:
                 log.warning("an entry of the log was passed over: %s of nothing that is there (%s)", entry["op"], error)
 
@@ -106,6 +108,8 @@ class Growth:
         node, variant = self.nodes[entry["id"]], _variant(entry)
         if variant.key and any(one.key == variant.key for one in node.variants):
             return
+        if variant.char and node.variants and node.variants[0].is_silence:
+            node.variants, node.filed, node.understood = node.variants[1:], "", ""
         node.variants.append(variant)
         if variant.char or len(node.variants) == 1:  # a reply that never came takes no other's place
             self._choose(node, len(node.variants) - 1)
@@ -314,7 +318,7 @@ _STEPS: dict[str, Callable[[Growth, Entry], None]] = {
 
 
 class Tree(Growth):
-    """All exchanges of an owner, in talks. Fed by ``apply``."""
+    """All exchanges of an owner, in talks. Fed by ``apply``. It has more than twenty methods because each question is one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -337,6 +341,15 @@ class Tree(Growth):
         """Raises NotFound where there is no such talk."""
         if name not in self.talks:
             raise NotFound(f"there is no talk {name[:60]!r}; `moechat talks list` shows them")
+
+    def cast(self, talk: str) -> Cast | None:
+        """Who is in a talk, where they are several."""
+        return self.talks[talk].cast if talk in self.talks else None
+
+    def is_character(self, talk: str, name: str) -> bool:
+        """Whether somebody in a talk of several is a character."""
+        cast = self.cast(talk)
+        return cast is not None and any(one.name == name for one in cast.members)
 
     def ancestors(self, id_: str | None) -> Iterator[str]:
         """The exchange itself, its parent and so on to the root."""

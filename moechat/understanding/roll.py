@@ -36,6 +36,7 @@ from moechat.store.formats import text_hash
 from moechat.understanding import extraction
 from moechat.understanding.closing import closing, instead, may_close
 from moechat.understanding.retry import BatchSize, Retry
+from moechat.understanding.speakers import attributed, together
 
 log = logging.getLogger(__name__)
 LARGEST_BATCH = 20
@@ -160,7 +161,7 @@ class Roller:
     def _lift(self, exchange: Exchange) -> None:
         """Put the boundaries that an exchange lifts into the archive, from where their owner can bring them back."""
         standing = [one for one in self.layers.core.boundaries() if exchange.id not in one.draft.sources]
-        if standing and not exchange.is_by_another(self._names()[0]):
+        if standing and not exchange.another(self._names()[0]):
             earlier = [one for one in standing if one.since <= exchange.at]
             lifted = [one.id for one in boundaries.lifted(message.read(exchange.user), earlier)]
             with self.store.writing("lift"):
@@ -171,7 +172,7 @@ class Roller:
             self._put(reading, understood=understood)
 
     def _by_rules(self, exchanges: Sequence[Exchange]) -> _UnderstoodBatch:
-        return self._reading(exchanges, _together([self._rules(exchange) for exchange in exchanges]))
+        return self._reading(exchanges, together([self._rules(exchange) for exchange in exchanges]))
 
     def read_imports(self, most: int = RULES_BATCH) -> int:
         """Read ``most`` of the imported exchanges by rules, a day at a time. Returns how many wait after that.
@@ -194,13 +195,18 @@ class Roller:
 
     def _rules(self, exchange: Exchange) -> Understanding:
         user, character = self._names()
-        if exchange.is_by_another(user):
+        another = exchange.another(user)
+        if self.store.tree.is_character(
+            exchange.talk, another
+        ):  # She is remembered word for word, and nothing is read.
             return Understanding(by="rules")
         exchange = self._zoned(exchange)
         before, after = self._around(exchange)
         understanding = rules.understand(exchange, user_name=user, character_name=character, before=before, after=after)
+        if another:
+            understanding = attributed(understanding, another)
         understanding = replace(understanding, events=tuple(map(self._placed, understanding.events)))
-        if not may_close(understanding, exchange):
+        if another or not may_close(understanding, exchange):
             return understanding
         plans = self.layers.episodes.view(exchange.at).plans(exchange.at - LONGEST_PLAN, exchange.at + LONGEST_PLAN)
         others = [
@@ -209,14 +215,17 @@ class Roller:
         return closing(understanding, exchange, others[-NEWEST_EVENTS:])
 
     def _around(self, exchange: Exchange) -> tuple[list[str], str]:
-        """The user's messages shortly before an exchange, oldest first, and the one after it: play goes on from one to the next,
-        and what is taken back was not meant."""
+        """Its speaker's messages shortly before an exchange, oldest first, and the one after it: play goes on from one to the
+        next, and what is taken back was not meant."""
         tree = self.store.tree
         earlier = itertools.islice(tree.ancestors(tree.parents.get(exchange.id)), MAX_BEFORE)
-        before = [tree.nodes[id_] for id_ in earlier if id_ in tree.nodes]
+        before = [
+            tree.nodes[id_] for id_ in earlier if id_ in tree.nodes and tree.nodes[id_].speaker == exchange.speaker
+        ]
         recent = [one.user for one in before if one.at and exchange.at - datetime.fromisoformat(one.at) < PLAY_LASTS]
         newest = itertools.islice(tree.path(tree.talk_of(exchange.id)), MAX_BEFORE)
-        follows = (tree.nodes[id_].user for id_ in newest if tree.parents.get(id_) == exchange.id and id_ in tree.nodes)
+        after = (tree.nodes[id_] for id_ in newest if tree.parents.get(id_) == exchange.id and id_ in tree.nodes)
+        follows = (node.user for node in after if node.speaker == exchange.speaker)
         return recent[::-1], next(follows, "")
 
     def _zoned(self, exchange: Exchange) -> Exchange:
@@ -319,15 +328,21 @@ class Roller:
         return not waiting
 
     def _by_model(self, model: BackgroundModel, exchanges: Sequence[Exchange], now: datetime) -> _UnderstoodBatch:
-        earlier = self._earlier(exchanges)
-        own = [replace(self._zoned(e), char=e.heard) for e in exchanges if not e.is_by_another(self._names()[0])]
-        understanding = extraction.understand(
-            replace(model, takes_cut=len(exchanges) == 1), own, standing=self._standing(own, earlier, now),
-            names=self._names(), now=now, prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
-            timeout_s=self.layers.config().understanding.silence_s, record=self.store.state.trust.get(model.name, (0, 0)),
-            around=self._around,
-        )  # fmt: skip
-        return self._reading(exchanges, instead(understanding, earlier), model.name)
+        """Each speaker's words are read apart; what stands is the user's, and no one else's to change."""
+        earlier, (user, character) = self._earlier(exchanges), self._names()
+        understandings = list[Understanding]()
+        for another in dict.fromkeys(["", *(e.another(user) for e in exchanges)]):
+            own = [replace(self._zoned(e), char=e.heard) for e in exchanges if e.another(user) == another]
+            own = [e for e in own if not self.store.tree.is_character(e.talk, another)]
+            understanding = extraction.understand(
+                replace(model, takes_cut=len(exchanges) == 1), own,
+                standing=() if another else self._standing(own, earlier, now), names=(another or user, character),
+                now=now, prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
+                timeout_s=self.layers.config().understanding.silence_s,
+                record=self.store.state.trust.get(model.name, (0, 0)), around=self._around,
+            )  # fmt: skip
+            understandings.append(attributed(understanding, another) if another else understanding)
+        return self._reading(exchanges, instead(together(understandings), earlier), model.name)
 
     def _standing(
         self, exchanges: Sequence[Exchange], earlier: Sequence[Fact | Episode], now: datetime
@@ -422,19 +437,6 @@ class Roller:
             if any(understanding.quotes):
                 self.store.state.write([{"op": "trust", "model": reading.model, "quotes": list(understanding.quotes)}])
             return True
-
-
-def _together(readings: Sequence[Understanding]) -> Understanding:
-    """The rules' understanding of several exchanges as one, so that a day's notes are written once."""
-    return Understanding(
-        {id_: tag for reading in readings for id_, tag in reading.tags.items()},
-        {id_: keywords for reading in readings for id_, keywords in reading.keywords.items()},
-        tuple(fact for reading in readings for fact in reading.facts),
-        tuple(event for reading in readings for event in reading.events),
-        any(reading.scene_changed for reading in readings),
-        "rules",
-        replaces={draft: ids for reading in readings for draft, ids in reading.replaces.items()},
-    )
 
 
 def _without(understanding: Understanding, changed: set[str]) -> Understanding:

@@ -1,0 +1,294 @@
+"""A talk of several characters and people: who speaks, what each remembers, and that every memory says the same."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from moechat.clock import SetClock
+from moechat.errors import MoeChatError, NotFound
+from moechat.house import House
+from moechat.house.group import GroupTalk
+from moechat.turn import Ended
+from tests.groups import NAMES, agreed, build, facts, lines_of, nth
+from tests.houses import Home, say, silent
+from tests.oblivion import nowhere
+
+A, B, C = NAMES
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return build(tmp_path)
+
+
+def round_of(group: GroupTalk, text: str, speaker: str = "") -> list[str]:
+    """Who answered, in order."""
+    return [event.exchange.speaker for event in group.talk(text, speaker) if isinstance(event, Ended)]
+
+
+def test_each_hears_all_and_answers_with_her_own_memory(home: Home) -> None:
+    model = silent(nth)
+    with home.open(model) as house:
+        group = house.groups.begin(NAMES, order="list")
+        assert round_of(group, "大家好") == [A, B, C]
+        assert agreed(house, group) == [("阿明", "大家好"), (A, f"{A}第1句"), (B, f"{B}第2句"), (C, f"{C}第3句")]
+        talk = [message.content for message in model.requests[-1].messages if message.role != "system"]
+        assert talk == ["阿明：大家好", f"{A}：{A}第1句", f"{B}：{B}第2句"]
+        assert any("【这里不止两个人】" in message.content for message in model.requests[-1].messages)
+        assert [row.by for row in group.recent(9)] == ["", A, B, C]
+
+
+def test_who_speaks_next(home: Home) -> None:
+    with home.open(silent(nth)) as house:
+        group = house.groups.begin(NAMES)
+        assert round_of(group, f"{C}，{A}，你们说呢？") == [C, A]
+        group.change_member(C, muted=True)
+        group.change_member(B, talkativeness=0.0)
+        group.change_member(A, talkativeness=1.0)
+        assert [round_of(group, f"今天天气不错{n}") for n in range(5)] == [[A]] * 5
+        assert round_of(group, f"{C}你说") == [A], "who is muted is not brought in by her name"
+        assert [event.exchange.speaker for event in group.speak(C) if isinstance(event, Ended)] == [C]
+        with pytest.raises(MoeChatError, match="the last word"):
+            list(group.speak(C))
+        group.change_cast(order="manual")
+        assert round_of(group, f"{A}在吗") == []
+        group.change_cast(order="list")
+        assert round_of(group, "都说说") == [A, B]
+        with pytest.raises(NotFound):
+            list(group.speak("没有的人"))
+
+
+def test_what_somebody_says_is_theirs(home: Home) -> None:
+    with home.open() as house:
+        group = house.groups.begin(NAMES, people=["安妮"])
+        for text, speaker in (
+            ("我住在杭州，我的猫叫豆豆", ""), ("我住在上海，我的猫叫豆豆，我妹妹叫小红", "安妮"),
+            ("我妹妹叫小红，她住在北京", ""),
+            ("我不吃香菜", "安妮"), ("我搬到广州了", "安妮"), ("别再提我前任了", "安妮"),
+        ):  # fmt: skip
+            home.clock.advance(minutes=1)
+            round_of(group, text, speaker)
+        for name in NAMES:
+            known = facts(house.agent(name))
+            assert {
+                ("user", "用户住在杭州"),
+                ("user", "用户的猫叫豆豆"),
+                ("安妮", "安妮的猫叫豆豆"),
+                ("安妮", "安妮不吃香菜"),
+            } <= {*known}
+            assert ("安妮", "安妮住在广州") in known and ("安妮", "安妮住在上海") not in known
+            assert [text for _, text in known if "用户" in text and ("上海" in text or "香菜" in text)] == []
+            assert not house.agent(name).layers.core.boundaries()
+        with pytest.raises(MoeChatError, match="speaks for herself"):
+            group.hear("我是谁", A)
+
+
+def test_a_model_reads_each_speaker_apart(home: Home) -> None:
+    from tests.houses import answer, fact, understanding
+
+    model = understanding(lambda n: answer(n, facts=[fact(f"用户有{n}件事", 1, keyword="事", target=str(n))]))
+    with home.open(model) as house:
+        group = house.groups.begin([A, B], people=["安妮"], order="manual")
+        for text, speaker in (("我说一件", ""), ("我说一件别的", "安妮"), ("我再说一件", "安妮")):
+            home.clock.advance(minutes=1)
+            group.hear(text, speaker)
+        agent = house.agent(A)
+        agent.finish()
+        assert {("user", "用户有1件事"), ("安妮", "安妮有2件事")} <= {*facts(agent)}
+
+
+def test_what_one_was_told_alone_is_in_no_other_prompt(home: Home) -> None:
+    model = silent(nth)
+    with home.open(model) as house:
+        say(house.agent(B), "告诉你一个秘密：保险箱密码是7291，我的银行卡藏在钢琴里")
+        group = house.groups.begin(NAMES, order="list")
+        for text in ("保险箱密码是多少？", "我的银行卡藏在哪里？", "钢琴怎么了？"):
+            home.clock.advance(minutes=1)
+            round_of(group, text)
+        for request in model.requests[1:]:
+            prompt = "\n".join(message.content for message in request.messages if "你" not in message.content[:1])
+            is_hers = f"你是{B}，" in request.messages[0].content
+            assert is_hers or ("7291" not in prompt and "藏在钢琴" not in prompt)
+
+
+def test_a_correction_reaches_every_memory(home: Home) -> None:
+    with home.open(silent(nth)) as house:
+        group = house.groups.begin(NAMES, order="list")
+        round_of(group, "我住在杭州")
+        first, reply, *_ = (row.exchange.id for row in group.recent(9))
+        group.correct(first, user="我住在苏州")
+        group.correct(reply, char="苏州好啊")
+        assert agreed(house, group)[:2] == [("阿明", "我住在苏州"), (A, "苏州好啊")]
+        assert {("user", "用户住在苏州")} == {*facts(house.agent(B))} == {*facts(house.agent(C))}
+        list(group.regenerate(group.recent(9)[1].exchange.id))
+        assert agreed(house, group)[1] == (A, f"{A}第1句"), "another reply takes the place of the first in all of them"
+        house.agent(C).in_talk(group.name).correct(first, user="我住在无锡")  # by another door
+        group.pass_on()
+        assert agreed(house, group)[0] == ("阿明", "我住在无锡")
+
+
+def test_taking_back_and_bringing_back(home: Home) -> None:
+    with home.open(silent(nth)) as house:
+        group = house.groups.begin(NAMES, order="list")
+        round_of(group, "我住在杭州")
+        whole = agreed(house, group)
+        ids = [row.exchange.id for row in group.recent(9)]
+        group.retract(ids[2])
+        assert agreed(house, group) == whole[:2], "a reply goes with those that follow it"
+        group.restore(ids[2])
+        assert agreed(house, group) == whole
+        group.retract(ids[0])
+        assert agreed(house, group) == [] and facts(house.agent(C)) == []
+        group.restore(ids[0])
+        assert agreed(house, group) == whole and facts(house.agent(C)) == [("user", "用户住在杭州")]
+
+
+def test_forgetting_leaves_no_byte_in_any_memory(home: Home) -> None:
+    with home.open(silent(lambda m: "钥匙在花盆底下吗" if "花盆" in m[-1].content else "嗯嗯")) as house:
+        group = house.groups.begin(NAMES, order="list")
+        round_of(group, "早上好")
+        round_of(group, "钥匙藏在花盆底下")
+        house.agent(B).memories.forget([group.recent(4)[0].exchange.id])
+        group.pass_on()
+        assert [words for _, words in agreed(house, group)] == ["早上好", "嗯嗯", "嗯嗯", "嗯嗯"]
+    for name in NAMES:
+        nowhere(home.data / "agents" / name, ["花盆"])
+
+
+def test_who_joins_hears_from_then_on_and_who_leaves_keeps_what_was(home: Home) -> None:
+    with home.open(silent(nth)) as house:
+        group = house.groups.begin([A, B], order="list")
+        round_of(group, "只有两个人听见")
+        group.add(C)
+        round_of(group, "现在三个人")
+        group.remove(B)
+        round_of(group, "又是两个人")
+        assert next(words for _, words in lines_of(house.agent(C), group.name)) == "现在三个人"
+        assert "又是两个人" not in str(lines_of(house.agent(B), group.name))
+        name = group.name
+    with home.open() as house:
+        assert [one.name for one in house.groups.of(name, B).cast.members] == [A, C]
+        with pytest.raises(NotFound):
+            house.groups.of("page 1", A)
+
+
+# ---- two hundred messages
+
+
+def test_two_hundred_messages_of_two_people_and_three_characters(home: Home) -> None:
+    """Every fact under its person, none crossed; what was told to one alone, in no other's prompt."""
+    cities, things = ("杭州", "上海", "广州", "成都", "西安"), ("香菜", "芹菜", "苦瓜", "榴莲", "羊肉")
+    chance, model = random.Random(7), silent(nth)
+    lives, dislikes = {"": "", "安妮": ""}, {"": set[str](), "安妮": set[str]()}
+    with home.open(model) as house:
+        for name, secret in zip(NAMES, ("红宝石", "绿松石", "黑珍珠"), strict=True):
+            say(house.agent(name), f"只告诉你：我把{secret}埋在院子里")
+        group, count = house.groups.begin(NAMES, people=["安妮"]), 0
+        while count < 200:
+            home.clock.advance(minutes=1)
+            speaker, kind = chance.choice(("", "安妮")), chance.randrange(4)
+            if kind == 0:
+                lives[speaker] = chance.choice(cities)
+                text = f"我住在{lives[speaker]}"
+            elif kind == 1:
+                thing = chance.choice(things)
+                dislikes[speaker].add(thing)
+                text = f"我不吃{thing}"
+            else:
+                text = chance.choice(
+                    ("院子里埋了什么？", "今天真热", "你们在忙什么", f"{chance.choice(NAMES)}，你说呢？")
+                )
+            count += 1 + len(round_of(group, text, speaker))
+        assert len(agreed(house, group)) == count
+        for name in NAMES:
+            known = facts(house.agent(name))
+            for entity, who in (("user", ""), ("安妮", "安妮")):
+                called = who or "用户"
+                mine = {text for whose, text in known if whose == entity and ("住在" in text or "不吃" in text)}
+                assert mine == {f"{called}住在{lives[who]}", *(f"{called}不吃{one}" for one in dislikes[who])}
+            assert {whose for whose, _ in known} == {"user", "安妮"}
+        own = dict(zip(NAMES, ("红宝石", "绿松石", "黑珍珠"), strict=True))
+        for request in model.requests:
+            prompt = "\n".join(message.content for message in request.messages)
+            assert [
+                one for name, one in own.items() if one in prompt and f"你是{name}，" not in request.messages[0].content
+            ] == []
+
+
+# ---- kills
+
+
+@dataclass
+class DyingClock(SetClock):
+    """Whoever asks it the time once too often dies there."""
+
+    left: int = 0
+
+    def now(self) -> object:  # type: ignore[override]
+        self.left -= 1
+        if self.left == 0:
+            os._exit(9)
+        return self.at
+
+
+def _work(home: Home, left: int, doing: Callable[[House], None]) -> None:
+    with home.connected(model=silent(nth), clock=DyingClock(home.clock.at, left)) as house:
+        doing(house)
+    os._exit(0)
+
+
+def killed(home: Home, left: int, doing: Callable[[House], None]) -> bool:
+    """Do something in another process that dies on the way. Whether it did."""
+    child = multiprocessing.get_context("fork").Process(target=_work, args=(home, left, doing))
+    child.start()
+    child.join(60)
+    return child.exitcode == 9
+
+
+@pytest.mark.parametrize("kind", ["say", "retract", "correct", "forget"])
+def test_a_kill_between_two_steps_loses_and_doubles_nothing(tmp_path: Path, kind: str) -> None:
+    template = build(tmp_path / "template")
+    with template.open(silent(nth)) as house:
+        group = house.groups.begin(NAMES, order="list")
+        round_of(group, "我住在杭州")
+        name, whole, first = group.name, agreed(house, group), group.recent(9)[0].exchange.id
+    left, deaths, torn = 2, 0, 0
+    while True:
+        folder = tmp_path / f"{left}"
+        shutil.copytree(tmp_path / "template", folder)
+        home = Home(folder / "data", folder / "config.yaml", SetClock(template.clock.at + timedelta(minutes=1)))
+
+        def doing(house: House, name: str = name, first: str = first) -> None:
+            there = house.groups.of(name, A)
+            if kind == "say":
+                list(there.talk("我养了一只叫豆豆的猫"))
+            elif kind == "correct":
+                there.correct(first, user="我住在苏州")
+            else:
+                getattr(there, kind)(first)
+
+        has_died = killed(home, left, doing)
+        deaths += has_died
+        with home.open(silent(nth)) as house:
+            torn += len({tuple(lines_of(house.agent(one), name)) for one in NAMES}) > 1
+            now = agreed(house, house.groups.of(name, B))
+            before, after = whole, {"correct": [("阿明", "我住在苏州"), *whole[1:]]}.get(kind, [])
+            if kind == "say":
+                assert now[:4] == whole and now[4:5] in ([], [("阿明", "我养了一只叫豆豆的猫")])
+                assert len(now) == len(set(now)) <= 8
+            else:
+                assert now in (before, after)
+        if not has_died:
+            assert kind == "say" or now == after
+            break
+        left += random.Random(left).choice((5, 7, 11, 13)) * (1 if deaths < 6 else 3)
+    assert deaths > 5 and torn > 0
