@@ -398,6 +398,15 @@ def _with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, n
     )
     if store.exchanges.get(id_).another(layers.character().user_name):
         return request
+    exchanges = store.exchanges.of([source for hit in request.hits for source in hit.sources or (hit.id,)])
+    speakers = [
+        {exchanges[one].another(layers.character().user_name) for one in hit.sources or (hit.id,) if one in exchanges}
+        for hit in request.hits
+    ]
+    hits = [  # Not what only others told, none of whom is asked about.
+        hit for hit, names in zip(request.hits, speakers, strict=True)
+        if not names or any(name in request.text for name in names)
+    ]  # fmt: skip
     facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
     plans = layers.episodes.view(now).plans(now, now + AHEAD)
     rests_on = {*request.rests_on, *(fact.id for fact in facts), *(plan.id for plan in plans)}
@@ -410,7 +419,7 @@ def _with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, n
         )
         for one in facts
     ]
-    return replace(request, facts=drafts, plans=plans, rests_on=rests_on)
+    return replace(request, hits=hits, facts=drafts, plans=plans, rests_on=rests_on)
 
 
 def counted(

@@ -452,7 +452,7 @@ def test_who_spoke_is_kept(served: Served) -> None:
     assert served.house.agent().store.exchanges.get(str(row["id"])).speaker == "小周"
 
 
-def test_what_another_speaker_says_is_kept_under_their_name_and_is_no_fact_about_the_user(tmp_path: Path) -> None:
+def test_what_another_speaker_says_is_kept_as_theirs_and_is_no_fact_about_the_user(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     with home.open(OfflineModel()) as house, server.running(house) as url:
 
@@ -469,8 +469,11 @@ def test_what_another_speaker_says_is_kept_under_their_name_and_is_no_fact_about
         agent = house.agent()
         home.clock.advance(hours=1)
         agent.jobs.settle()
-        assert [fact.text for fact in agent.layers.core.current()] == ["用户的猫叫豆豆"]
-        assert not len(agent.layers.episodes.view(home.clock.now()))
+        known = {(fact.draft.entity, fact.text) for fact in agent.layers.core.current()}
+        assert known == {("user", "用户的猫叫豆豆"), ("小李", "小李住在杭州")}
+        view = agent.layers.episodes.view(home.clock.now())
+        assert {event.event.subject for event in view.episodes(range(len(view)))} == {"小李"}
+        assert "杭州" in said("阿明", "小李住在哪里？", "c")
         assert any(hit.text.startswith("小李：我住在杭州") for hit in agent.recall("我住在哪里？").hits)
 
 

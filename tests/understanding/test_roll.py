@@ -124,7 +124,7 @@ def talk(home: Home, agent: Agent, numbers: Any, *, scene_at: int | None = None)
         agent.settle_indexes()
 
 
-def test_a_model_reads_what_the_user_says_and_nobody_elses_words(home: Home) -> None:
+def test_a_model_reads_each_speakers_words_apart(home: Home) -> None:
     model = understanding()
     with home.open(model) as house:
         agent = house.agent()
@@ -132,7 +132,7 @@ def test_a_model_reads_what_the_user_says_and_nobody_elses_words(home: Home) -> 
             list(agent.conversation.talk(text, Sent(Message("user", text), speaker=speaker)))
             agent.jobs.settle()
         agent.finish()
-        assert batches(model) == [["第1句话", "第3句话"]] and not agent.store.tree.pending()
+        assert batches(model) == [["第1句话", "第3句话"], ["第2句话"]] and not agent.store.tree.pending()
 
 
 @pytest.mark.parametrize(
