@@ -4,54 +4,74 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from moechat.agent import Agent
+from moechat.author import character_folder
 from moechat.cli.session import agent_of, confirm, open_house, progress, tell, warn
+from moechat.compat.foreign_talk import form_words
 from moechat.curation.brought import MARK
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.arrivals import Coming, Wishes
-from moechat.house.studio import Arrival, in_tavern, look
+from moechat.house.bundle import WHY, Bundle
+from moechat.house.studio import Arrival, UnknownForm, look
 
 MAX_PROBLEM_LINES = 20
+MAX_NAMED = 5  # Files that are left out for one reason.
 
 
 def file(args: argparse.Namespace) -> int | None:
     """Import whatever a file is, or show what it holds (``--dry-run``)."""
-    arrival = look(args.file)
+    try:
+        arrival = look(args.file)
+    except UnknownForm:
+        print(*_forms(), sep="\n", file=sys.stderr)
+        raise
     with open_house(args, looks=args.dry_run) as house:
-        if arrival.kind == "tavern":
-            return _tavern(args, house, arrival)
-        _bring(args, house, arrival)
+        if arrival.kind == "bundle":
+            return _bundle(args, house, arrival.path)
+        _bring(args, house, arrival, args.character or "")
     return None
+
+
+def _forms() -> Iterator[str]:
+    """The forms of talk that can be read, with a sample of each."""
+    for form in form_words().values():
+        yield (
+            f"{form['zh']} · {form['en']}\n" + "".join(f"    {line}\n" for line in form["sample"].splitlines()).rstrip()
+        )
 
 
 def talk(args: argparse.Namespace) -> None:
     args.dry_run = False
     with open_house(args) as house:
-        _bring(args, house, Arrival("talk", args.file))
+        _bring(args, house, Arrival("talk", args.file), args.character or "")
 
 
-def _bring(args: argparse.Namespace, house: House, arrival: Arrival) -> None:
-    wishes = Wishes(args.character or "", args.user or "", args.world or "", args.me or "", args.talk)
+def _bring(args: argparse.Namespace, house: House, arrival: Arrival, character: str) -> str:
+    """Show it, or take it in. Returns the character that it became or went to."""
+    wishes = Wishes(character, args.user or "", args.world or "", args.me or "", args.talk)
     coming = Coming(house, arrival, wishes)
     if coming.is_talk and (problems := coming.past_of_file.problems):
         warn(problems[:MAX_PROBLEM_LINES])
         raise MoeChatError(f"{arrival.path}: nothing was imported; {len(problems)} of its lines cannot be read")
     if args.dry_run:
         row = coming.preview()
-        tell(args, row, *_lines(args, row))
-        return
+        tell(args, row, *_lines(arrival, row))
+        return str(row.get("name", ""))
     row = coming.take(progress(quiet=args.json))
     if "character" not in row:  # It went to a memory.
         warn(coming.agent.problems())
     if "character" in row:
         name = row["character"]
-        tell(args, row, *_lines(args, row), f"→ {name}; talk: moechat say -c {name} …, or choose {name} in the page")
+        tell(args, row, *_lines(arrival, row), f"→ {name}; talk: moechat say -c {name} …, or choose {name} in the page")
     else:
         tell(args, row, _line(row))
+    return str(row.get("character") or character)
 
 
 def _line(row: Mapping[str, Any]) -> str:
@@ -68,17 +88,32 @@ def _line(row: Mapping[str, Any]) -> str:
     return f"{line}\nto erase it again: moechat import take-back {row['batch']}"
 
 
-def _tavern(args: argparse.Namespace, house: House, arrival: Arrival) -> int:
-    """A whole SillyTavern folder: every card of it that is not there yet."""
-    status = 0
-    for path in in_tavern(arrival.path):
-        try:
-            one = look(path)
-            if one.kind == "card":
-                _bring(args, house, one)
-        except MoeChatError as error:
-            warn([error])
-            status = 1
+def _bundle(args: argparse.Namespace, house: House, path: Path) -> int:
+    """All that a folder or a zip holds: characters, then what goes to one, each to that whose folder it lies in."""
+    status, owners = 0, dict[str, str]()
+    with Bundle(path) as bundle, tempfile.TemporaryDirectory(prefix="moechat-") as folder:
+        for name in bundle.takes:
+            place = Path(folder) / bundle.name_of(name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            holder = place.parent.name
+            try:
+                place.write_bytes(bundle.read(name))
+                one = look(place)
+                if one.preview:  # its talk goes to whoever is called so, also where they are there already
+                    owners[place.stem] = character_folder.folder_name(one.preview.name)
+                goal = args.character or owners.get(holder) or (holder if holder in house.characters() else "")
+                _bring(
+                    args,
+                    house,
+                    one,
+                    "" if one.kind == "card" or (args.dry_run and goal not in house.characters()) else goal,
+                )
+            except (MoeChatError, OSError) as error:
+                warn([str(error).replace(f"{folder}/", "")])
+                status = 1
+        for why, names in bundle.left.items():
+            more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+            warn([f"left out ({WHY[why]}): {', '.join(names[:MAX_NAMED])}{more}"])
     return status
 
 
@@ -130,9 +165,9 @@ def _take_back_memories(args: argparse.Namespace, agent: Agent) -> None:
 # ---- showing
 
 
-def _lines(args: argparse.Namespace, row: Mapping[str, Any]) -> Iterator[str]:
+def _lines(arrival: Arrival, row: Mapping[str, Any]) -> Iterator[str]:
     """A preview, before anything is written."""
-    yield f"{args.file}: {row['kind']}"
+    yield f"{arrival.path}: {row['kind']}"
     for key, value in row.items():
         if key == "kind" or value in ("", None, [], {}, ()):
             continue

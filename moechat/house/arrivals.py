@@ -15,6 +15,7 @@ from moechat.compat.past import MAX_TITLE_CHARS, Names, Past, TalkExchanges
 from moechat.curation.talks import UNNAMED
 from moechat.errors import MoeChatError
 from moechat.house import House
+from moechat.house.bundle import WHY
 from moechat.house.studio import Arrival
 from moechat.model import Exchange
 from moechat.store.kinds import Store
@@ -76,6 +77,8 @@ class Coming:
                 return {"kind": "memories", "memories": len(rows), "doubled": doubled, "first": first}
             case "folder":
                 return {"kind": "folder", "name": self._folder_name}
+            case "bundle":
+                raise MoeChatError(f"{arrival.path}: {WHY['zip']}")
         raise MoeChatError(f"{arrival.path} is a saved persona: moechat import persona {arrival.path} -c NAME")
 
     def _talk_row(self) -> Row:

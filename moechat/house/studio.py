@@ -25,6 +25,7 @@ from moechat.compat import foreign_talk, persona
 from moechat.compat.concept_nodes import NODES
 from moechat.cue import SoFar
 from moechat.errors import DataError, FieldError, MoeChatError, NameTaken, NotFound
+from moechat.house.bundle import Bundle
 from moechat.house.owners import Owner
 from moechat.house.stores import Stores
 from moechat.memory.firing import Judgement, Patterns, judged
@@ -37,11 +38,8 @@ from moechat.store.archive import Archive
 from moechat.store.plain import MAX_FILE_BYTES as MAX_FILE_BYTES
 
 BIN = ".bin"
-KINDS = (
-    "a card (PNG, JSON, CHARX), a lorebook, talk (JSONL, CSV, text, a chat of SillyTavern or ChatGPT), memories (JSON, CSV), an "
-    "archive"
-)
-FileKind = Literal["card", "lorebook", "talk", "memories", "archive", "persona", "folder", "tavern"]
+KINDS = "a card (PNG, JSON, CHARX), a lorebook, memories (JSON, CSV), an archive, a zip or folder of these, or talk"
+FileKind = Literal["card", "lorebook", "talk", "memories", "archive", "persona", "folder", "bundle"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +62,12 @@ def look(path: Path) -> Arrival:
         return Arrival(_folder_kind(path), path)
     if (described := archive.described(path)) is not None:
         return Arrival("archive", path, archive=described)
+    with plain.opened(path, may_lead_out=True) as start:
+        is_zip = start.read(2) == b"PK"
+    if is_zip:
+        with Bundle(path) as bundle:
+            if container.CARD not in bundle.names:
+                return Arrival("bundle", path)
     data = plain.data_of(path, may_lead_out=True)
     talk = None if data.startswith(b"\x89PNG") else foreign_talk.kind_of(data)
     if talk and foreign_talk.FORMS[talk].is_own:
@@ -83,24 +87,24 @@ def look(path: Path) -> Arrival:
             return Arrival("memories", path)
     if foreign_talk.holds_memory_columns(data):
         return Arrival("memories", path)
-    raise DataError(path, f"is none of what can be imported: {KINDS}")
+    raise UnknownForm(path, f"is none of what can be imported: {KINDS}")
 
 
 def _folder_kind(path: Path) -> FileKind:
     if any((path / place / NODES).is_file() for place in persona.PLACES):
         return "persona"
-    if (path / "characters").is_dir():
-        return "tavern"
     if any((path / name).exists() for name in ("memorys", FILE, container.CARD)):
         return "folder"
+    with Bundle(path) as bundle:
+        if bundle.takes:
+            return "bundle"
     raise DataError(
-        path, "is no folder that can be imported: neither a character, nor a persona, nor SillyTavern's data"
+        path, "is no folder that can be imported: neither a character, nor a persona, nor one with cards, books or talk"
     )
 
 
-def in_tavern(path: Path) -> list[Path]:
-    """The cards of a SillyTavern folder, one file each."""
-    return sorted(one for one in (path / "characters").iterdir() if one.suffix.lower() in (".png", ".json", ".charx"))
+class UnknownForm(DataError):
+    """A file that is nothing that is known here: whoever brings it is told how talk may look (``foreign_talk.form_words``)."""
 
 
 class Studio:

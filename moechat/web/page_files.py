@@ -23,10 +23,11 @@ from moechat.web import fault_words
 from moechat.web.desk import Desk, language_words
 from moechat.web.words import Words
 
-DROP, PICTURE = "/page/drop", "/page/new-picture"
-PATHS = frozenset({DROP, PICTURE})
+DROP, FOLDER, PICTURE = "/page/drop", "/page/folder", "/page/new-picture"
+PATHS = frozenset({DROP, FOLDER, PICTURE})
 """Where bytes are sent as they are."""
 TYPES = {"png": "image/png", "json": "application/json", "charx": "application/zip"}
+MAX_NAMES = 20_000  # Files of a folder that is dropped.
 Write = Callable[[House, str, BinaryIO], object]
 Short = Annotated[str, Query(max_length=1000)]
 
@@ -53,6 +54,16 @@ def router(desk: Desk) -> APIRouter:
             return JSONResponse({"number": brought.number, "kind": brought.kind})
 
         return await answered(put, language_words(language))
+
+    @routes.post(FOLDER.removeprefix("/page"))
+    async def folder(request: Request, tab: Short, language: Short = "") -> Response:
+        """Which files of a folder shall come, by their names, one a line."""
+        names = (await request.body()).decode("utf-8", "replace").split("\n")[:MAX_NAMES]
+
+        def sort() -> Response:
+            return JSONResponse({"takes": desk.trays.of(tab).put_folder(names)})
+
+        return await answered(sort, language_words(language))
 
     @routes.get("/brought/{number}")
     async def brought_picture(number: int, tab: Short) -> Response:

@@ -187,7 +187,7 @@ class Doings:
         if look.note.text:
             self.desk.news.changed()
         studio = look.studio
-        goes = {} if studio.go is None else {"go": {"character": studio.go}, "talks": studio.talks}
+        goes = {} if studio.go is None else {"go": {"character": studio.go, "talk": studio.talk}, "talks": studio.talks}
         return {"room": look.room, "html": rooms.drawn(here, look)} | goes
 
 

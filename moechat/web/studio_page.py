@@ -10,9 +10,11 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
+from moechat.compat.foreign_talk import form_words
 from moechat.errors import MoeChatError
 from moechat.house import source_files
 from moechat.house.arrivals import Row, Wishes
+from moechat.house.studio import UnknownForm
 from moechat.model import Lore
 from moechat.web import author_room, fault_words
 from moechat.web.clicks import Visit
@@ -24,6 +26,7 @@ from moechat.web.words import Words
 CARDS = ("png", "json", "charx")
 MAX_SHOWN_WHOLE = 30  # More files that were dropped are shown by name.
 MAX_PROBLEM_LINES = 5
+MAX_NAMED = 3  # Files of a folder that are left out for one reason.
 
 
 def drawn(here: Visit, look: StudioLook) -> str:
@@ -178,9 +181,15 @@ def _tray(here: Visit, look: StudioLook) -> Markup:
 
 def _dropped(one: DroppedFile, here: Visit, look: StudioLook, goals: Goals | None) -> dict[str, Any]:
     """A file with its picture, what it ``holds`` and where it goes."""
-    faults = [fault_words.said(one.fault, here.words)] if one.fault else []
+    words = here.words
+    faults = [fault_words.said(one.fault, words)] if one.fault else []
+    faults += [
+        words(f"left_{why}", n=len(names), names=words.row(names[:MAX_NAMED]) + ("…" if len(names) > MAX_NAMED else ""))
+        for why, names in one.left.items()
+    ]
     row: dict[str, Any] = {
         "file": one, "ticked": one.number not in look.unticked, "faults": faults, "picture": "", "holds": None,
+        "forms": form_words().values() if isinstance(one.fault, UnknownForm) else (),
     }  # fmt: skip
     if one.kind is None or goals is None:
         return row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 
 from moechat.cards.container import CARD
 from moechat.errors import MoeChatError
@@ -34,7 +35,8 @@ class StudioLook:
     """What a tab shows of the studio. ``doing`` is what is being done: new, bin, rename, duplicate, delete, erase, take-back;
     ``opened`` what it is done with. ``file`` is the one that is shown. ``wishes`` say where the files that were brought go, by
     number; those that are ``unticked`` stay where they are. ``go`` is the character that the tab goes to now (None: it stays),
-    ``talks``: to the chat."""
+    ``talks``: to
+    the chat, where ``talk`` was brought."""
 
     part: str = PARTS[0]
     doing: str = ""
@@ -47,6 +49,7 @@ class StudioLook:
     trial: Trial | None = None
     go: str | None = None
     talks: bool = False
+    talk: str = ""
 
     def elsewhere(self) -> StudioLook:
         """The same part of another character."""
@@ -140,11 +143,11 @@ def plan(here: Visit, look: StudioLook) -> Goals:
         row = one.preview(here.house, Wishes()) if one.kind in ("card", "archive") else {}
         if one.kind == "card" or row.get("of") == "character":
             name = (chosen and chosen.character) or free_name(str(row["name"]), names)
-            owners[row.get("world") or name] = name
+            owners |= {row.get("world") or name: name, PurePosixPath(one.name).stem: name}
             names = names if one.number in look.unticked else [*names, name]
             goals[one.number] = Wishes(name)
         elif one.kind is not None:
-            hints = (row.get("name"), one.holder, owners.get(one.path.stem))
+            hints = (row.get("name"), owners.get(one.holder), one.holder, owners.get(one.path.stem))
             goals[one.number] = chosen or Wishes(next((one for one in hints if one in names), here.name))
     return Goals(goals, names)
 
@@ -256,6 +259,7 @@ def _taken(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     chosen = {int(n) for n in action.get("chosen", "").split() if n.isdecimal()}
     came: list[str] = []
     to: list[str] = []
+    brought_to: dict[str, str] = {}
     failed = 0
     goals = plan(here, look).wishes
     for brought in tray_of(here).in_order():
@@ -270,12 +274,15 @@ def _taken(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
         tray_of(here).away([brought.number])
         came.append(row.get("character") or brought.path.stem)
         to.append(row.get("character") or goals[brought.number].character)
+        if "talk" in row:
+            brought_to.setdefault(to[-1], row["talk"])
     if not came:
         return look, Note(here.words("came_not", n=failed) if failed else here.words("none_chosen"), bad=True)
     sentence = here.words("came", names=here.words.row(dict.fromkeys(came)))
     sentence += f" {here.words('came_not', n=failed)}" if failed else ""
     talks = action.get("act") == "talk" and not failed
-    return replace(look, go=to[0], talks=talks), Note(sentence, bad=bool(failed))
+    talk = brought_to.get(to[0], "") if talks else ""
+    return replace(look, go=to[0], talks=talks, talk=talk), Note(sentence, bad=bool(failed))
 
 
 def _put_away(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:

@@ -7,13 +7,14 @@ import shutil
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.arrivals import Coming, Row, Wishes
+from moechat.house.bundle import Bundle, sorted_out
 from moechat.house.studio import FileKind, folder_name, look
 
 MAX_TABS_KEPT = 32  # Tabs whose files are kept.
@@ -28,13 +29,15 @@ GUESTS: Sequence[FileKind] = ("lorebook", "talk", "memories")
 @dataclass
 class DroppedFile:
     """A file that was dropped: ``name`` is what it was called, with the folders that it lay in, ``path`` the copy. ``fault`` says
-    why it is nothing that can be taken in, or why that failed. ``rows`` are its previews, by where it would go."""
+    why it is nothing that can be taken in, or why that failed; of what several lay in, ``left`` has those that cannot, by
+    reason. ``rows`` are its previews, by where it would go."""
 
     number: int
     name: str
     path: Path
     kind: FileKind | None = None
     fault: MoeChatError | OSError | None = None
+    left: Mapping[str, Sequence[str]] = field(default_factory=dict)
     rows: dict[Wishes, Row] = field(default_factory=dict)
 
     @property
@@ -73,13 +76,33 @@ class Tray:
         ending = plain.suffix if plain.suffix[1:9].isalnum() else ""
         path = folder / f"{folder_name(plain.stem)}{ending}"
         path.write_bytes(data)
-        brought = DroppedFile(number, str(plain), path)
+        brought = self.files[number] = DroppedFile(number, str(plain), path)
         try:
-            brought.kind = look(path).kind
+            kind = look(path).kind
+            if kind != "bundle":
+                brought.kind = kind
+                return brought
+            if "/" in brought.name:  # it came out of another
+                brought.left = {"zip": [plain.name]}
+                return brought
+            with Bundle(path) as bundle:
+                for one in bundle.takes:
+                    self.put(f"{plain.stem}/{bundle.name_of(one)}", bundle.read(one))
+                brought.left = bundle.left
         except MoeChatError as fault:
             brought.fault = fault
-        self.files[number] = brought
+        else:
+            if not brought.left:
+                self.away([number])
         return brought
+
+    def put_folder(self, names: Sequence[str]) -> list[str]:
+        """Which of a folder's files shall come. The others are told, by reason."""
+        takes, left = sorted_out(names)
+        if left:
+            brought = self.put(f"{PurePosixPath(names[0]).parts[0]}/", b"")
+            brought.fault, brought.left = None, left
+        return takes
 
     def away(self, numbers: Iterable[int]) -> None:
         """Put files away."""

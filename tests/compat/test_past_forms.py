@@ -164,12 +164,16 @@ START_OF = [at for at, who, _ in TALK if who == "Ann"]
 
 
 def test_each_form_has_a_sample_of_itself_and_a_name_in_both_languages(tmp_path: Path) -> None:
-    words = foreign_talk.form_words()
+    words, page = (
+        foreign_talk.form_words(),
+        (Path(__file__).parents[2] / "docs" / "imports.md").read_text(encoding="utf-8"),
+    )
     assert [*words] and set(words) == set(foreign_talk.FORMS)
     for kind, form in words.items():
         assert {"zh", "en", "how_zh", "how_en"} < set(form) and len(form["sample"].splitlines()) in (3, 4), kind
         assert foreign_talk.kind_of(form["sample"].encode()) == kind
         assert read(tmp_path, form["sample"]).talks, kind
+        assert form["zh"] in page and form["en"] in page and form["sample"] in page, kind
 
 
 def test_the_order_of_day_and_month_is_told_by_the_whole_file(tmp_path: Path) -> None:

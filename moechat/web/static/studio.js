@@ -1,8 +1,6 @@
 // Files that come and go: dropped anywhere on the page or chosen, they are shown in the studio before anything is written.
 document.addEventListener("moechat:frame", () => {
   const { $, state, go } = window.moechat;
-  const READ = /\.(png|json|charx|jsonl|ndjson|csv|txt|zip)$/i;
-  const TAVERN = /(^|\/)(characters\/[^/]+\.(png|json|charx)|worlds\/[^/]+\.json|chats\/[^/]+\/[^/]+\.jsonl)$/i;
   const LONGEST_SIDE = 1024; // px of a picture that is made smaller
   const SMALL = 4 << 20; // bytes of a PNG that stays as it is
   const room = $("#room");
@@ -36,9 +34,14 @@ document.addEventListener("moechat:frame", () => {
 
   async function bring(all) {
     $("#guide").close(); // Whoever brings somebody along at the first start need not be asked with whom to talk.
-    const isTavern = all.some((one) => /(^|\/)characters\/[^/]+$/.test(one.name));
-    const chosen = all.length === 1 ? all : all.filter((one) => (isTavern ? TAVERN : READ).test(one.name));
-    if (!chosen.length) return cover_with(state.labels.no_files, "", 5);
+    let chosen = all;
+    if (all.some((one) => one.name.includes("/"))) {
+      const sorted = await send("/page/folder", {}, all.map((one) => one.name).join("\n"));
+      if (sorted.bad) return cover_with(sorted.note, "", 8);
+      const takes = new Map(sorted.takes.map((name, n) => [name, n])); // cards first, as the program wishes
+      chosen = all.filter((one) => takes.has(one.name)).sort((one, other) => takes.get(one.name) - takes.get(other.name));
+    }
+    if (!all.length) return cover_with(state.labels.no_files, "", 5);
     for (const [n, { name, file }] of chosen.entries()) {
       cover_with(state.labels.sending.replace("{n}", n + 1).replace("{of}", chosen.length));
       const view = await send("/page/drop", { name }, file);
