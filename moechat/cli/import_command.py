@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from moechat.agent import Agent
-from moechat.author import character_folder
 from moechat.cli.session import agent_of, confirm, open_house, progress, tell, warn
 from moechat.compat.foreign_talk import form_words
 from moechat.curation.brought import MARK
@@ -18,7 +17,7 @@ from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.arrivals import Coming, Wishes
 from moechat.house.bundle import WHY, Bundle
-from moechat.house.studio import Arrival, UnknownForm, look
+from moechat.house.studio import Arrival, UnknownForm, folder_name, look
 
 MAX_PROBLEM_LINES = 20
 MAX_NAMED = 5  # Files that are left out for one reason.
@@ -100,7 +99,7 @@ def _bundle(args: argparse.Namespace, house: House, path: Path) -> int:
                 place.write_bytes(bundle.read(name))
                 one = look(place)
                 if one.preview:  # its talk goes to whoever is called so, also where they are there already
-                    owners[place.stem] = character_folder.folder_name(one.preview.name)
+                    owners[place.stem] = folder_name(one.preview.name)
                 goal = args.character or owners.get(holder) or (holder if holder in house.characters() else "")
                 _bring(
                     args,
