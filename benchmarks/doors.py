@@ -226,7 +226,7 @@ def tavern(url: str, folder: Path) -> Iterator[str]:
     settings["power_user"] |= {"auto_connect": True}
     settings["oai_settings"] |= {
         "chat_completion_source": "custom", "custom_url": f"{url}/v1", "custom_model": f"{CHARACTER}:memory",
-        "custom_include_body": 'moechat_user: "{{user}}"\nmoechat_character: "{{char}}"', "stream_openai": True,
+        "custom_include_body": body_of_docs(), "stream_openai": True,
     }  # fmt: skip
     home = folder / "tavern"
     (home / "data/default-user").mkdir(parents=True)
@@ -237,6 +237,12 @@ def tavern(url: str, folder: Path) -> Iterator[str]:
                str(home / "config.yaml"), "--listen", "false", "--browserLaunchEnabled", "false"]  # fmt: skip
     with started(command, FETCHED, port) as address:
         yield address
+
+
+def body_of_docs() -> str:
+    """What docs/frontends.md says to put into the body."""
+    text = (ROOT / "docs" / "frontends.md").read_text(encoding="utf-8")
+    return text.partition("```yaml\n")[2].partition("```")[0]
 
 
 @contextlib.contextmanager

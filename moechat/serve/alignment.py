@@ -6,9 +6,10 @@ A front end knows no exchange of ours: it sends its whole talk each time, edited
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+from moechat.serve.additions import LEAST_WEIGHT, folded, rare, telling_lines, weight, without_frame
 
 MIN_PART_CHARS = 8  # Of a reply; a shorter part is not recognised.
 LEAST_TELLING = 4  # A shorter text says little about which turn it belongs to.
@@ -19,10 +20,12 @@ MOST_CHANGES = 2  # A front end that changes more turns than this at once rewrit
 
 @dataclass(frozen=True, slots=True)
 class SentTurn:
-    """A message and the reply to it as the front end has them; "" where there is no reply."""
+    """A message and the reply to it as the front end has them; "" where there is no reply. ``kin`` is the exchange of ours that
+    alone has a long line of it."""
 
     user: str
     reply: str = ""
+    kin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Alignment:
     ``leaf`` becomes the leaf, "" where that stays. ``again`` is the exchange that gets another reply; "": the message is new.
     ``ids`` are our exchanges that the history holds, as many as ``matches`` says. ``rewrites``: the front end changes text by
     itself, so that nothing is corrected. ``begins``: the message is another first one, for a front end that sends its history.
+    ``is_whole``: the last turn is the last of ``ids`` on both sides.
     """
 
     choices: tuple[tuple[str, int], ...] = ()
@@ -56,6 +60,7 @@ class Alignment:
     ids: tuple[str, ...] = ()
     rewrites: bool = False
     begins: bool = False
+    is_whole: bool = field(default=False, compare=False)
 
     @property
     def matches(self) -> int:
@@ -69,11 +74,11 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     the one that its next message follows.
     """
     turns = turns[-MAX_TURNS_COMPARED:]
-    theirs = [SentTurn(folded(turn.user), folded(turn.reply)) for turn in turns]
     tree = {line.id: _folded_line(line) for line in lines}
-    path, pairs = _closest(theirs, tree, leaf)
+    theirs, path, pairs = _closest(_with_kin(turns, lines), tree, leaf)
     matched = [(theirs[i], path[j]) for i, j in pairs]
-    changed = {path[j].id: turns[i].user for i, j in pairs if theirs[i].user != path[j].user}
+    changed = {path[j].id: turns[i].user for i, j in pairs if theirs[i].user != path[j].user and turns[i].user}
+    is_framed = any(theirs[i].user != folded(turns[i].user) for i, _ in pairs)
     # Turns between those that match, or after them, that match nothing; older ones may be from before us.
     strange = len(turns) - pairs[0][0] - len(pairs) if pairs else 0
     rewrites = len(changed) + strange > MOST_CHANGES
@@ -84,12 +89,13 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     next_leaf = again or parent or leaf or ""
     return Alignment(
         choices=tuple((id_, at) for id_, at in choices if at >= 0),
-        corrections=changed if not rewrites and len(changed) < len(matched) else {},
+        corrections=changed if not (rewrites or is_framed) and len(changed) < len(matched) else {},
         leaf=next_leaf if next_leaf != leaf else "",
         again=again or "",
         ids=tuple(line.id for _, line in matched),
         rewrites=rewrites,
         begins=not turns and leaf is not None and parent is None and not again,
+        is_whole=any(i == len(turns) - 1 and _likeness(theirs[i], path[j]) == BOTH for i, j in pairs[-1:]),
     )
 
 
@@ -103,12 +109,27 @@ class TalkLines:
 
 
 def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) -> tuple[str, Alignment] | None:
-    """Which talk a request belongs to that does not name one, and what it means for it; None: it begins another. ``talks`` are
-    those of this owner, the newest first."""
+    """Which talk a request belongs to that does not name one, and what it means for it; None: it begins another, or it might
+    be of several. ``talks`` are those of this owner, the newest first."""
+    talks_of = rare([text for line in talk.lines for text in (line.user, *line.replies)] for talk in talks)
+    theirs = frozenset[str]().union(*(telling_lines(text) for turn in turns for text in (turn.user, turn.reply)))
+    alone = {talks[at].name for line, at in talks_of.items() if line in theirs}
     plans = [(talk, align(turns, message, talk.lines, talk.leaf)) for talk in talks]
-    for talk, plan in sorted(plans, key=lambda pair: (-pair[1].matches, len(pair[1].choices))):
-        if plan.matches > 1 or (plan.matches == len(turns) == 1 and _is_whole(turns[0], plan, talk)):
-            return talk.name, plan
+    meant = [
+        (talk, plan)
+        for talk, plan in plans
+        if plan.matches > 1
+        or (plan.matches and talk.name in alone)
+        or (plan.is_whole and (plan.ids[-1] == talk.leaf and _says_much(turns[-1])))
+        or (plan.is_whole and len(turns) == 1 and _is_root(plan.ids[0], talk))
+    ]
+    most = max(((plan.matches, -len(plan.choices)) for _, plan in meant), default=())
+    best = [(talk, plan) for talk, plan in meant if (plan.matches, -len(plan.choices)) == most]
+    # Of several the one that stands at the last turn, or right before what is said again.
+    at_end = [(talk, plan) for talk, plan in meant if plan.is_whole and (plan.ids[-1] == talk.leaf or plan.again)]
+    for sure in (best, [pair for pair in at_end if pair in best] or at_end):
+        if len(sure) == 1:
+            return sure[0][0].name, sure[0][1]
     for talk in talks[:1]:
         last = next((line for line in talk.lines if line.id == talk.leaf), None)
         if last and not last.is_over and folded(last.user) == folded(message) and (turns or last.parent is None):
@@ -116,11 +137,12 @@ def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) 
     return None
 
 
-def _is_whole(turn: SentTurn, plan: Alignment, talk: TalkLines) -> bool:
-    """Whether a single turn is the first of a talk, on both sides."""
-    line = next(line for line in talk.lines if line.id == plan.ids[0])
-    alike = _likeness(SentTurn(folded(turn.user), folded(turn.reply)), _folded_line(line)) == BOTH
-    return alike and line.parent is None
+def _says_much(turn: SentTurn) -> bool:
+    return weight(turn.user + turn.reply) >= LEAST_WEIGHT
+
+
+def _is_root(id_: str, talk: TalkLines) -> bool:
+    return any(line.id == id_ and line.parent is None for line in talk.lines)
 
 
 def _folded_line(line: TalkLine) -> TalkLine:
@@ -156,19 +178,34 @@ def _before(
 # ---- which turn is which exchange
 
 
+def _with_kin(turns: Sequence[SentTurn], lines: Sequence[TalkLine]) -> list[SentTurn]:
+    """The turns, folded, each with the exchange that shares the longest line with it, of those that stand once on either side."""
+    ours, theirs = rare((line.user, *line.replies) for line in lines), rare((turn.user, turn.reply) for turn in turns)
+    kin: dict[int, str] = {}
+    for line in sorted(ours.keys() & theirs.keys(), key=weight):
+        kin[theirs[line]] = lines[ours[line]].id
+    return [SentTurn(folded(turn.user), folded(turn.reply), kin.get(at, "")) for at, turn in enumerate(turns)]
+
+
 def _closest(
     turns: Sequence[SentTurn], tree: Mapping[str, TalkLine], leaf: str | None
-) -> tuple[Sequence[TalkLine], list[tuple[int, int]]]:
-    """The branch that lies closest to the turns, oldest first, and the pairs of (turn, exchange) by their places."""
+) -> tuple[Sequence[SentTurn], Sequence[TalkLine], list[tuple[int, int]]]:
+    """The turns as they lie closest to ours, with or without what stands around each of them; the branch that lies closest to
+    them, oldest first; and the pairs of (turn, exchange) by their places."""
     parents = {line.parent for line in tree.values()}
     tips = [id_ for id_ in tree if id_ not in parents][-MAX_BRANCHES_COMPARED:]
-    best: tuple[int, Sequence[TalkLine], list[tuple[int, int]]] = (-1, (), [])
-    for tip in dict.fromkeys([*([leaf] if leaf in tree else []), *reversed(tips)]):
-        path = [tree[id_] for id_ in _ancestors(tip, tree)][::-1][-2 * MAX_TURNS_COMPARED :]
-        score, pairs = _paired(turns, path)
-        if score > best[0]:
-            best = score, path, pairs
-    return best[1], best[2]
+    best: tuple[int, Sequence[SentTurn], Sequence[TalkLine], list[tuple[int, int]]] = (-1, turns, (), [])
+    users, replies = without_frame([turn.user for turn in turns]), without_frame([turn.reply for turn in turns])
+    bare = [SentTurn(user, reply, turn.kin) for user, reply, turn in zip(users, replies, turns, strict=True)]
+    for theirs in (turns, bare):
+        if theirs != turns and len(best[3]) == len(turns):
+            break
+        for tip in dict.fromkeys([*([leaf] if leaf in tree else []), *reversed(tips)]):
+            path = [tree[id_] for id_ in _ancestors(tip, tree)][::-1][-2 * MAX_TURNS_COMPARED :]
+            score, pairs = _paired(theirs, path)
+            if score > best[0]:
+                best = score, theirs, path, pairs
+    return best[1:]
 
 
 def _ancestors(id_: str | None, tree: Mapping[str, TalkLine]) -> Iterator[str]:
@@ -187,8 +224,8 @@ def _paired(turns: Sequence[SentTurn], path: Sequence[TalkLine]) -> tuple[int, l
     best = [[0] * (len(path) + 1) for _ in range(len(turns) + 1)]
     like = [[_likeness(turn, line) for line in path] for turn in turns]
     for i, row in enumerate(like):
-        for j, weight in enumerate(row):
-            with_pair = best[i][j] + weight if weight else 0
+        for j, likeness in enumerate(row):
+            with_pair = best[i][j] + likeness if likeness else 0
             best[i + 1][j + 1] = max(best[i][j + 1], best[i + 1][j], with_pair)
     pairs, i, j = [], len(turns), len(path)
     while i and j:
@@ -220,8 +257,8 @@ def _likeness(turn: SentTurn, line: TalkLine) -> int:
     if user and (reply or not turn.reply):
         return BOTH
     if user:
-        return ONE if len(turn.user) >= LEAST_TELLING else LITTLE
-    return ONE if reply and len(turn.reply) >= LEAST_TELLING else 0
+        return ONE if len(turn.user) >= LEAST_TELLING or turn.kin == line.id else LITTLE
+    return ONE if turn.kin == line.id or (reply and len(turn.reply) >= LEAST_TELLING) else 0
 
 
 def _reply_place(reply: str, line: TalkLine) -> int:
@@ -235,8 +272,3 @@ def _same_reply(theirs: str, ours: str) -> bool:
     """Whether it is the same reply, though one side may have less of it, or another's beside it."""
     a, b = sorted((theirs, ours), key=len)
     return a == b or (len(a) >= MIN_PART_CHARS and a in b)
-
-
-def folded(text: str) -> str:
-    """A text without what front ends change in passing: spaces, and forms of letters."""
-    return "".join(unicodedata.normalize("NFC", text).split())

@@ -9,7 +9,7 @@ import logging
 import secrets
 import threading
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -17,17 +17,15 @@ from weakref import WeakKeyDictionary
 
 from moechat.agent import Agent
 from moechat.conversation import Conversation
-from moechat.serve.alignment import Alignment, TalkLine, TalkLines, align, choose, folded
+from moechat.serve.additions import Additions, folded, telling_lines, without_frame
+from moechat.serve.alignment import Alignment, TalkLine, TalkLines, align, choose
 from moechat.serve.history import History
 from moechat.serve.tasks import quotes
 from moechat.turn import Recalled, Sent, TurnEvent
 
 log = logging.getLogger(__name__)
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
-MAX_PATH_COMPARED, MAX_BRANCHED_COMPARED = (
-    400,
-    1000,
-)  # Exchanges of a talk that are compared with what a front end sends.
+MAX_PATH_COMPARED, MAX_BRANCHED_COMPARED = 400, 1000  # Exchanges of a talk, beside what a front end sends.
 MAX_NAMELESS_TALKS = 40  # The newest, of which one may be meant.
 EXCHANGES_JUDGED_BY = 40  # The newest of such a talk.
 MOST_NAME, MOST_SEEN = 60, 1000
@@ -40,7 +38,8 @@ V = TypeVar("V")
 class Request:
     """What a front end asks of a character. ``chat`` is its name for the talk, "" where it has none; ``count`` replies are
     wished for. ``stores``: it is on the record. Requests with one ``key`` are one message sent
-    again, those with two are two messages. See ``turn.Sent`` for the rest."""
+    again, those with two are two messages; ``is_retry``: it says itself that it was sent before. ``user`` is the name that its
+    user goes by. See ``turn.Sent`` for the rest."""
 
     history: History
     chat: str = ""
@@ -50,6 +49,8 @@ class Request:
     spoken: bool = False
     wishes: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
+    is_retry: bool = False
+    user: str = ""
 
     def sent(self, ids: tuple[str, ...]) -> Sent:
         history = self.history
@@ -68,10 +69,12 @@ class NoTalk(Exception):
 
 
 class Reply:
-    """The replies to one request, as events with their number. ``stop`` ends the one that is under way, from any thread."""
+    """The replies to one request, as events with their number. ``stop`` ends the one that is under way, from any thread.
+    ``is_lost``: whoever asked has not got it, or not the whole of it."""
 
     def __init__(self) -> None:
         self._conversation: Conversation | None = None
+        self.is_lost, self._is_stopped = True, False
 
     def of(
         self, conversation: Conversation, events: Generator[TurnEvent, None, None], number: int, *begun: TurnEvent
@@ -79,6 +82,8 @@ class Reply:
         """The events of a turn with the number of its reply, after those that were read already. A turn that is not read to its
         end is ended here, whoever holds on to it."""
         self._conversation = conversation
+        if self._is_stopped:
+            conversation.stop()
         try:
             with contextlib.closing(events):
                 for event in itertools.chain(begun, events):
@@ -87,6 +92,7 @@ class Reply:
             self._conversation = None
 
     def stop(self) -> None:
+        self._is_stopped = True
         if (conversation := self._conversation) is not None:
             conversation.stop()
 
@@ -101,9 +107,13 @@ class Chats:
         self._with_history: WeakKeyDictionary[Agent, set[str]] = WeakKeyDictionary()
         """The talks that a front end names and has sent the history of: a request without any is at its first message there."""
         self._begun: dict[tuple[int, str], tuple[str, str]] = {}  # (talk, exchange) of the requests that had a key.
+        self._given: dict[tuple[int, str], Reply] = {}  # The newest replies by exchange.
+        self._additions: WeakKeyDictionary[Agent, Additions] = WeakKeyDictionary()
+        """What the programs that talk with an agent put around its user's words."""
 
     def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
         """The events of each reply in turn. Raises NoTalk."""
+        request, talks = self._read(agent, request)
         words = request.history.words or ""
         if not request.stores:
             aside = agent.aside()
@@ -111,14 +121,14 @@ class Chats:
             return
         name, same = self._begun.get((id(agent), request.key), ("", ""))
         if not same:
-            name = self._talk_of(agent, request)
+            name = self._talk_of(agent, request, talks)
         conversation = agent.in_talk(name)
         with self._locked(agent, name):
-            talk = _talk(agent, name)
+            talk = self._without_additions(agent, conversation, _talk(agent, name))
             if not same and not request.history.turns and quotes(words, talk.lines):
                 raise NoTalk
             sends_history = name in self._with_history.get(agent, ())
-            plan = Alignment(again=same) if same else self._plan(request, talk, sends_history=sends_history)
+            plan = Alignment(again=same) if same else self._plan(agent, request, talk, sends_history=sends_history)
             self._apply(agent, conversation, plan, is_named=bool(request.chat))
             if request.chat and request.history.turns:
                 self._with_history.setdefault(agent, set()).add(name)
@@ -126,8 +136,10 @@ class Chats:
             sent = replace(request.sent(plan.ids), begins=plan.begins, begun=begun)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
             first = next(events)
-            if request.key and isinstance(first, Recalled):
-                _keep(self._begun, (id(agent), request.key), (name, first.exchange_id))
+            if isinstance(first, Recalled):
+                _keep(self._given, (id(agent), first.exchange_id), reply)
+                if request.key:
+                    _keep(self._begun, (id(agent), request.key), (name, first.exchange_id))
         yield from reply.of(conversation, events, 0, first)
         for number in range(1, request.count):
             yield from reply.of(conversation, conversation.regenerate("", sent), number)
@@ -139,17 +151,41 @@ class Chats:
 
     # ---- which talk, and where
 
-    def _talk_of(self, agent: Agent, request: Request) -> str:
+    def _read(self, agent: Agent, request: Request) -> tuple[Request, Sequence[TalkLines]]:
+        """A request with what its user says alone, without what the program puts around it; and the talks that may be meant."""
+        history = request.history
+        words = history.words or ""
+        newest = [_talk(agent, NAMED + _short(request.chat))] if request.chat else _nameless(agent)
+        ours = [line.user for talk in newest for line in talk.lines]
+        additions = self._additions.get(agent, Additions()).learnt(
+            words, [(turn.user, turn.reply) for turn in history.turns], ours
+        )
+        self._additions[agent] = additions
+        additions = replace(additions, labels=additions.labels | {request.user, agent.character.user_name})
+        turns = [replace(turn, user=additions.without(turn.user)) for turn in history.turns]
+        history = replace(history, words=additions.without(words), turns=turns)
+        return replace(request, history=history), newest if request.chat else _alike(agent, history, newest)
+
+    def _without_additions(self, agent: Agent, conversation: Conversation, talk: TalkLines) -> TalkLines:
+        """A talk of ours without what was kept as its user's before it was known to be the program's."""
+        additions, lines = self._additions.get(agent, Additions()), []
+        for line in talk.lines:
+            words = additions.without(line.user)
+            if words != line.user:
+                conversation.correct(line.id, user=words)
+            lines.append(replace(line, user=words))
+        return replace(talk, lines=lines)
+
+    def _talk_of(self, agent: Agent, request: Request, talks: Sequence[TalkLines]) -> str:
         """The name of the talk that a request belongs to. Raises NoTalk."""
         if request.chat:
             return NAMED + _short(request.chat)
         history = request.history
         with self._locked(agent, ""):
-            talks = _talks(agent, history)
             if not history.turns and any(quotes(history.words or "", talk.lines) for talk in talks):
                 raise NoTalk
             chosen = choose(history.turns, history.words or "", talks)
-            if chosen and request.key and not history.turns and self._has_key(agent, *chosen):
+            if chosen and not history.turns and self._is_new(agent, request, *chosen):
                 chosen = None
             twin = chosen and _first_of_two(chosen[1], next(talk for talk in talks if talk.name == chosen[0]))
             if chosen is not None and not twin:
@@ -160,18 +196,29 @@ class Chats:
                 agent.store.log.finish(id_, twin.replies[0], "done")
             return name
 
-    def _has_key(self, agent: Agent, talk: str, plan: Alignment) -> bool:
-        """Whether the message that a request may repeat had a key: another one, then."""
-        return any(key[0] == id(agent) and begun == (talk, plan.again) for key, begun in list(self._begun.items()))
+    def _is_new(self, agent: Agent, request: Request, talk: str, plan: Alignment) -> bool:
+        """Whether the words of a message without history are said once more, though they are those of the last one: that had a
+        key, or a whole answer, and no greeting before them says that nothing else was said so far."""
+        if request.key and any(
+            key[0] == id(agent) and begun == (talk, plan.again) for key, begun in list(self._begun.items())
+        ):
+            return True
+        is_greeted = any(one.role == "assistant" for one in request.history.before)
+        return not (request.is_retry or is_greeted) and self._is_answered(agent, plan.again)
 
-    def _plan(self, request: Request, talk: TalkLines, *, sends_history: bool) -> Alignment:
+    def _is_answered(self, agent: Agent, id_: str) -> bool:
+        reply = self._given.get((id(agent), id_))
+        return agent.store.exchanges.get(id_).status == "done" and not (reply and reply.is_lost)
+
+    def _plan(self, agent: Agent, request: Request, talk: TalkLines, *, sends_history: bool) -> Alignment:
         history = request.history
         words = history.words or ""
         if request.chat and not history.turns and not sends_history:
             for line in talk.lines:
                 same = (folded(line.user), line.speaker) == (folded(words), history.speaker)
                 if line.id == talk.leaf and same and (line.parent is None or not line.is_over):
-                    return Alignment(again=line.id)
+                    is_sent_again = line.parent is None or request.is_retry or not self._is_answered(agent, line.id)
+                    return Alignment(again=line.id if is_sent_again else "")
             return Alignment()
         if request.chat:
             return align(history.turns, words, talk.lines, talk.leaf)
@@ -231,16 +278,27 @@ def _short(chat: str) -> str:
     return f"{chat[:20]}…{hashlib.sha256(chat.encode()).hexdigest()[:16]}"
 
 
-def _talks(agent: Agent, history: History) -> list[TalkLines]:
-    """The talks without a name that a request may mean, the one last spoken in first."""
-    tree = agent.store.tree
-    nameless = [talk for talk in list(tree.talks.values()) if talk.name.startswith(NAMELESS)]
+def _nameless(agent: Agent) -> list[TalkLines]:
+    """The newest exchanges of the newest talks without a name, the one last spoken in first."""
+    nameless = [talk for talk in list(agent.store.tree.talks.values()) if talk.name.startswith(NAMELESS)]
     newest = sorted(nameless, key=lambda talk: talk.newest or "", reverse=True)[:MAX_NAMELESS_TALKS]
-    words = {folded(turn.user) for turn in history.turns} | {folded(history.words or "")}
-    looked_at = [_talk(agent, talk.name, EXCHANGES_JUDGED_BY) for talk in newest]
-    alike = [talk for talk in looked_at if any(folded(line.user) in words for line in talk.lines)]
+    return [_talk(agent, talk.name, EXCHANGES_JUDGED_BY) for talk in newest]
+
+
+def _alike(agent: Agent, history: History, newest: Sequence[TalkLines]) -> list[TalkLines]:
+    """Those of them that a request may mean."""
+    users = [turn.user for turn in history.turns]
+    texts = [history.words or "", *users, *(turn.reply for turn in history.turns)]
+    words = {folded(text) for text in (*texts, *without_frame(users))}.union(*map(telling_lines, texts))
+
+    def shares(line: TalkLine) -> bool:
+        return folded(line.user) in words or any(
+            not words.isdisjoint(telling_lines(one)) for one in (line.user, *line.replies)
+        )
+
+    alike = [talk for talk in newest if talk is newest[0] or any(map(shares, talk.lines))]
     whole = [_talk(agent, talk.name) for talk in alike]
-    return whole if history.turns else (whole + [talk for talk in looked_at if talk not in alike])
+    return whole if history.turns else (whole + [talk for talk in newest if talk not in alike])
 
 
 def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:

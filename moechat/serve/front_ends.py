@@ -6,7 +6,9 @@ A character has three names: its own (our persona, our memory), ``NAME:memory`` 
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -106,7 +108,7 @@ class FrontEnds:
         request = chats.Request(
             replace(history, speaker="") if history.speaker == user else history,
             who.chat, _count(body.get("n")), body.get("store") is not False, mode == "memory", who.style == "spoken", wishes,
-            who.key,
+            who.key, who.is_retry, user or "",
         )  # fmt: skip
         with self._agents.lent(character, user, new=True, talks=True) as agent:
             try:
@@ -145,16 +147,17 @@ class FrontEnds:
         events = self._threads.each(lambda: self.replies(body, who, history, reply), reply.stop)
         form = Form(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), str(body.get("model") or ""))
         try:
-            if not body.get("stream"):
-                return JSONResponse(await _whole(events, form), headers=UNBUFFERED)
-            first = await anext(events, None)  # An error before it still has a status of its own.
+            async with _while_there(http, reply):
+                if not body.get("stream"):
+                    return JSONResponse(await _whole(events, form), headers=UNBUFFERED)
+                first = await anext(events, None)  # An error before it still has a status of its own.
         except (Unanswered, ModelError, Crowded) as failure:
             status, code = status_of(failure)
             return Response(error_body(_words(failure), status, code=code), status, UNBUFFERED, "application/json")
         options = body.get("stream_options")
         wants_usage = isinstance(options, dict) and bool(options.get("include_usage"))
         return StreamingResponse(
-            _stream(first, events, form, wants_usage=wants_usage), 200, UNBUFFERED, "text/event-stream"
+            _stream(first, events, form, reply, wants_usage=wants_usage), 200, UNBUFFERED, "text/event-stream"
         )
 
     # ---- embeddings
@@ -233,6 +236,23 @@ def _words(failure: Exception) -> str:
     return "too many replies are under way; come again in a second" if isinstance(failure, Crowded) else str(failure)
 
 
+@contextlib.asynccontextmanager
+async def _while_there(http: Request, reply: chats.Reply) -> AsyncIterator[None]:
+    """The block runs until it ends; a reply is stopped when whoever asked for it has gone meanwhile."""
+
+    async def leave() -> None:
+        while (await http.receive())["type"] != "http.disconnect":
+            pass
+        reply.stop()
+
+    leaving = asyncio.create_task(leave())
+    try:
+        yield
+        reply.is_lost = leaving.done()
+    finally:
+        leaving.cancel()
+
+
 async def _whole(events: AsyncIterator[tuple[int, Delta | End]], form: Form) -> JsonObject:
     texts: list[str] = [""]
     ends: list[End] = []
@@ -249,11 +269,13 @@ async def _stream(
     first: tuple[int, Delta | End] | None,
     events: AsyncIterator[tuple[int, Delta | End]],
     form: Form,
+    reply: chats.Reply,
     *,
     wants_usage: bool,
 ) -> AsyncIterator[str]:
     ends: list[End] = []
     begun: set[int] = set()
+    reply.is_lost = True
     try:
         while first is not None:
             index, one = first
@@ -273,4 +295,5 @@ async def _stream(
         yield event(
             {"error": {"message": str(failure), "type": "server_error", "param": None, "code": code, "status": status}}
         )
+    reply.is_lost = False
     yield DONE

@@ -18,13 +18,14 @@ from moechat.errors import FieldError
 PREFIX = "x-moechat-"
 FIELD = "moechat_"
 OPEN_WEBUI = {"user": "x-openwebui-user-id", "chat": "x-openwebui-chat-id", "task": "x-openwebui-task"}
-IDEMPOTENCY = "idempotency-key"
+IDEMPOTENCY, RETRIES = "idempotency-key", "x-stainless-retry-count"  # The second is that of OpenAI's own packages.
 MOST_LETTERS = 200
 
 
 @dataclass(frozen=True)
 class Caller:
-    """What a request says of itself, "" where it says nothing. ``key`` is its Idempotency-Key: the same one, the same request."""
+    """What a request says of itself, "" where it says nothing. ``key`` is its Idempotency-Key: the same one, the same request.
+    ``is_retry``: it was sent before, and got no answer."""
 
     user: str = ""
     character: str = ""
@@ -32,6 +33,7 @@ class Caller:
     task: str = ""
     style: str = ""
     key: str = ""
+    is_retry: bool = False
 
 
 def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]) -> Caller:
@@ -44,7 +46,8 @@ def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]
         return next(filter(None, [*texts, address.get(name, "")]), "")
 
     names = {name: value(name) for name in ("user", "character", "chat", "task", "style")}
-    return Caller(**names, key=_header(headers, IDEMPOTENCY))
+    is_retry = headers.get(RETRIES, "0") != "0"
+    return Caller(**names, key=_header(headers, IDEMPOTENCY), is_retry=is_retry)
 
 
 def _header(headers: Headers, name: str) -> str:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moechat.serve.alignment import TalkLine, folded
+from moechat.serve.additions import folded
+from moechat.serve.alignment import TalkLine
 from moechat.serve.history import History
 
 _TASK = re.compile(r"\A\s*### Task:")

@@ -70,6 +70,32 @@ def test_without_a_name_one_turn_alike_is_no_talk_of_ours() -> None:
     assert choose([], "你好", [TalkLines("chat", first, "a")]) == ("chat", Alignment(again="a"))
 
 
+def test_one_long_line_that_one_talk_alone_has_joins_it() -> None:
+    told = "我养了一只叫豆豆的三花猫，它很怕打雷"
+    ours = TalkLines("cat", [TalkLine("a", None, told, ("真可爱，下雨天要多陪陪它呀",), 0)], "a")
+    dog = TalkLines("dog", [TalkLine("b", None, "我养了一只叫旺财的大黄狗", ("真可爱，下雨天要多陪陪它呀",), 0)], "b")
+    cases: list[tuple[SentTurn, list[TalkLines], str]] = [
+        (SentTurn(f"[12:03] 阿明: {told}", "（笑）"), [dog, ours], "cat"),
+        (SentTurn("我养了一只叫豆豆的三花猫，它怕打雷！", "好可爱"), [dog, ours], "cat"),
+        (SentTurn("说了点别的", "<i>真可爱，下雨天要多陪陪它呀</i>"), [ours], "cat"),
+        (SentTurn("说了点别的", "<i>真可爱，下雨天要多陪陪它呀</i>"), [dog, ours], ""),  # both have it
+        (SentTurn("猫", "真可爱"), [dog, ours], ""),  # too short
+    ]
+    wrong = []
+    for turn, talks, name in cases:
+        chosen = choose([turn], "新的话", talks)
+        wrong += [] if (chosen[0] if chosen else "") == name else [(turn, chosen)]
+    assert wrong == []
+
+
+def test_what_may_be_of_two_talks_begins_another_until_that_tells_them_apart() -> None:
+    twins = [TalkLines(name, OURS, "c") for name in ("one", "two")]
+    assert choose([A, B, C], "新的话", twins) is None
+    third = TalkLines("three", [TalkLine("d", None, "新的话说长一点", ("新的回答说长一点",), 0)], "d")
+    chosen = choose([A, B, C, SentTurn("新的话说长一点", "新的回答说长一点")], "接着说", [third, *twins])
+    assert chosen == ("three", Alignment(ids=("d",)))
+
+
 # ---- five hundred histories
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,50 +14,17 @@ import openai
 import patient
 import pytest
 from houses import CHARACTER, Home, say
+from served import Served
 
 from moechat.ai.offline.model import OfflineModel
-from moechat.ai.scripted import Line, ScriptedModel
+from moechat.ai.scripted import Line
 from moechat.errors import ModelError
-from moechat.house import House
 from moechat.model import Usage
 from moechat.serve import server
 from moechat.serve.history import NOTICE
 from moechat.settings.character import folder_for
 
 ANNE, BEN = {"x-moechat-user": "anne"}, {"x-moechat-user": "ben"}
-
-
-class Served:
-    """A house behind a server, with a model whose replies are numbered."""
-
-    def __init__(self, folder: Path, replies: Any = None, **sections: Any) -> None:
-        numbers = itertools.count(1)
-        self.model = ScriptedModel(replies or (lambda _: f"这是第{next(numbers)}个回答。"), understands=False)
-        self.home = Home.build(folder, **sections)
-
-    def __enter__(self) -> Served:
-        self.house: House = self.home.open(self.model)
-        self._running = server.running(self.house)
-        self.url = self._running.__enter__()
-        self.client = openai.OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0, timeout=60)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.client.close()
-        self._running.__exit__(None, None, None)
-        self.house.close()
-
-    def say(self, *messages: Any, model: str = CHARACTER, **more: Any) -> str:
-        """The reply to messages, user and assistant in turn."""
-        roles = itertools.cycle(("user", "assistant"))
-        sent = [one if isinstance(one, dict) else {"role": next(roles), "content": one} for one in messages]
-        answer = self.client.chat.completions.create(model=model, messages=sent, **more)
-        return answer.choices[0].message.content or ""
-
-    def kept(self, user: str = "", character: str = CHARACTER) -> list[tuple[str, str]]:
-        """(message, reply) of every exchange on some talk's path, in order of time."""
-        rows = self.house.agent(character, user).log()
-        return [(str(row["text"]), str(row["reply"])) for row in rows if row["mark"] == "*"]
 
 
 @pytest.fixture
@@ -74,31 +40,6 @@ def test_a_program_that_sends_one_message_a_request_is_remembered_at_once(served
     served.say("我住在杭州，养了一只叫豆豆的猫")
     served.say("你还记得我的猫叫什么名字吗")
     assert "豆豆" in "\n".join(message.content for message in served.model.requests[-1].messages)
-
-
-def test_a_request_that_is_sent_again_is_one_turn_though_somebody_looked_meanwhile(served: Served) -> None:
-    served.say("我养了一只叫豆豆的猫")
-    served.house.agent().look()
-    served.say("我养了一只叫豆豆的猫")
-    assert len(served.kept()) == 1
-
-
-def test_a_key_tells_a_request_that_is_sent_again_from_the_same_words_said_twice(served: Served) -> None:
-    for key, times in (("a", 2), ("b", 1)):
-        for _ in range(times):
-            served.say("在吗", extra_headers={"Idempotency-Key": key})
-            served.say("我在等你", extra_headers={"Idempotency-Key": f"other {key}"})
-    assert [message for message, _ in served.kept()].count("在吗") == 2
-
-
-def test_an_answer_that_broke_off_is_asked_for_again_after_a_pause(tmp_path: Path) -> None:
-    replies = [ModelError("broken_off", "the line broke"), "在呢。"]
-    with Served(tmp_path, replies) as served:
-        with pytest.raises(openai.APIStatusError):
-            served.say("在吗")
-        served.home.clock.advance(minutes=10)
-        assert served.say("在吗") == "在呢。"
-        assert served.kept() == [("在吗", "在呢。")]
 
 
 # ---- the form
