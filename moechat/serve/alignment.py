@@ -48,7 +48,7 @@ class Alignment:
 
     ``choices`` are (exchange, reply) that stand in the front end, ``corrections`` are messages that have other words there.
     ``leaf`` becomes the leaf, "" where that stays. ``again`` is the exchange that gets another reply; "": the message is new.
-    ``ids`` are our exchanges that the history holds, as many as ``matches`` says. ``rewrites``: the front end changes text by
+    ``ids`` are our exchanges that the history holds, ``rewrites``: the front end changes text by
     itself, so that nothing is corrected. ``begins``: the message is another first one, for a front end that sends its history.
     ``is_whole``: the last turn is the last of ``ids`` on both sides.
     """
@@ -61,10 +61,6 @@ class Alignment:
     rewrites: bool = False
     begins: bool = False
     is_whole: bool = field(default=False, compare=False)
-
-    @property
-    def matches(self) -> int:
-        return len(self.ids)
 
 
 def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], leaf: str | None) -> Alignment:
@@ -118,13 +114,15 @@ def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) 
     meant = [
         (talk, plan)
         for talk, plan in plans
-        if plan.matches > 1
-        or (plan.matches and talk.name in alone)
-        or (plan.is_whole and (plan.ids[-1] == talk.leaf and _says_much(turns[-1])))
-        or (plan.is_whole and len(turns) == 1 and _is_root(plan.ids[0], talk))
+        if len(plan.ids) > 1
+        or (plan.ids and talk.name in alone)
+        or (plan.is_whole and plan.ids[-1] == talk.leaf and weight(turns[-1].user + turns[-1].reply) >= LEAST_WEIGHT)
+        or (
+            plan.is_whole and len(turns) == 1 and plan.ids[0] in [line.id for line in talk.lines if line.parent is None]
+        )
     ]
-    most = max(((plan.matches, -len(plan.choices)) for _, plan in meant), default=())
-    best = [(talk, plan) for talk, plan in meant if (plan.matches, -len(plan.choices)) == most]
+    most = max(((len(plan.ids), -len(plan.choices)) for _, plan in meant), default=())
+    best = [(talk, plan) for talk, plan in meant if (len(plan.ids), -len(plan.choices)) == most]
     # Of several the one that stands at the last turn, or right before what is said again.
     at_end = [(talk, plan) for talk, plan in meant if plan.is_whole and (plan.ids[-1] == talk.leaf or plan.again)]
     for sure in (best, [pair for pair in at_end if pair in best] or at_end):
@@ -135,14 +133,6 @@ def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) 
         if last and not last.is_over and folded(last.user) == folded(message) and (turns or last.parent is None):
             return talk.name, Alignment(again=last.id)
     return None
-
-
-def _says_much(turn: SentTurn) -> bool:
-    return weight(turn.user + turn.reply) >= LEAST_WEIGHT
-
-
-def _is_root(id_: str, talk: TalkLines) -> bool:
-    return any(line.id == id_ and line.parent is None for line in talk.lines)
 
 
 def _folded_line(line: TalkLine) -> TalkLine:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import logging
 import secrets
 import threading
 from collections import defaultdict
@@ -21,13 +20,13 @@ from moechat.serve.additions import Additions, folded, telling_lines, without_fr
 from moechat.serve.alignment import Alignment, TalkLine, TalkLines, align, choose
 from moechat.serve.history import History
 from moechat.serve.tasks import quotes
-from moechat.turn import Recalled, Sent, TurnEvent
+from moechat.turn import Ended, Recalled, Sent, TurnEvent
 
-log = logging.getLogger(__name__)
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
 MAX_PATH_COMPARED, MAX_BRANCHED_COMPARED = 400, 1000  # Exchanges of a talk, beside what a front end sends.
 MAX_NAMELESS_TALKS = 40  # The newest, of which one may be meant.
 EXCHANGES_JUDGED_BY = 40  # The newest of such a talk.
+LEAST_ALONE = 3  # Messages of a chat without history, after which it sends none.
 MOST_NAME, MOST_SEEN = 60, 1000
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
 K = TypeVar("K")
@@ -38,8 +37,7 @@ V = TypeVar("V")
 class Request:
     """What a front end asks of a character. ``chat`` is its name for the talk, "" where it has none; ``count`` replies are
     wished for. ``stores``: it is on the record. Requests with one ``key`` are one message sent
-    again, those with two are two messages; ``is_retry``: it says itself that it was sent before. ``user`` is the name that its
-    user goes by. See ``turn.Sent`` for the rest."""
+    again, those with two are two messages. ``user`` is the name that its user goes by. See ``turn.Sent`` for the rest."""
 
     history: History
     chat: str = ""
@@ -49,7 +47,6 @@ class Request:
     spoken: bool = False
     wishes: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
-    is_retry: bool = False
     user: str = ""
 
     def sent(self, ids: tuple[str, ...]) -> Sent:
@@ -70,10 +67,12 @@ class NoTalk(Exception):
 
 class Reply:
     """The replies to one request, as events with their number. ``stop`` ends the one that is under way, from any thread.
-    ``is_lost``: whoever asked has not got it, or not the whole of it."""
+    ``is_lost``: whoever asked has not got it, or not the whole of it. ``grounds`` are the memories behind each of them (as in
+    ``turn.Shown``), by number, where it ``tells_why``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells_why: bool = False) -> None:
         self._conversation: Conversation | None = None
+        self._tells_why, self.grounds = tells_why, dict[int, list[dict[str, object]]]()
         self.is_lost, self._is_stopped = True, False
 
     def of(
@@ -87,6 +86,9 @@ class Reply:
         try:
             with contextlib.closing(events):
                 for event in itertools.chain(begun, events):
+                    if self._tells_why and isinstance(event, Ended):
+                        (row,) = conversation.path.shown([event.exchange.id])
+                        self.grounds[number] = [one for one in row.grounds if one.get("text")]
                     yield number, event
         finally:
             self._conversation = None
@@ -113,12 +115,12 @@ class Chats:
 
     def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
         """The events of each reply in turn. Raises NoTalk."""
-        request, talks = self._read(agent, request)
-        words = request.history.words or ""
         if not request.stores:
             aside = agent.aside()
-            yield from reply.of(aside, aside.talk(words, request.sent(())), 0)
+            yield from reply.of(aside, aside.talk(request.history.words or "", request.sent(())), 0)
             return
+        request, talks = self._read(agent, request)
+        words = request.history.words or ""
         name, same = self._begun.get((id(agent), request.key), ("", ""))
         if not same:
             name = self._talk_of(agent, request, talks)
@@ -155,12 +157,10 @@ class Chats:
         """A request with what its user says alone, without what the program puts around it; and the talks that may be meant."""
         history = request.history
         words = history.words or ""
-        newest = [_talk(agent, NAMED + _short(request.chat))] if request.chat else _nameless(agent)
+        newest = _newest(agent, NAMED + _short(request.chat)) if request.chat else _newest(agent, NAMELESS)
         ours = [line.user for talk in newest for line in talk.lines]
-        additions = self._additions.get(agent, Additions()).learnt(
-            words, [(turn.user, turn.reply) for turn in history.turns], ours
-        )
-        self._additions[agent] = additions
+        sent = [(turn.user, turn.reply) for turn in history.turns]
+        additions = self._additions[agent] = self._additions.get(agent, Additions()).learnt(words, sent, ours)
         additions = replace(additions, labels=additions.labels | {request.user, agent.character.user_name})
         turns = [replace(turn, user=additions.without(turn.user)) for turn in history.turns]
         history = replace(history, words=additions.without(words), turns=turns)
@@ -168,12 +168,11 @@ class Chats:
 
     def _without_additions(self, agent: Agent, conversation: Conversation, talk: TalkLines) -> TalkLines:
         """A talk of ours without what was kept as its user's before it was known to be the program's."""
-        additions, lines = self._additions.get(agent, Additions()), []
-        for line in talk.lines:
-            words = additions.without(line.user)
-            if words != line.user:
-                conversation.correct(line.id, user=words)
-            lines.append(replace(line, user=words))
+        additions = self._additions.get(agent, Additions())
+        lines = [replace(line, user=additions.without(line.user)) for line in talk.lines]
+        for line, kept in zip(lines, talk.lines, strict=True):
+            if line != kept:
+                conversation.correct(line.id, user=line.user)
         return replace(talk, lines=lines)
 
     def _talk_of(self, agent: Agent, request: Request, talks: Sequence[TalkLines]) -> str:
@@ -185,7 +184,7 @@ class Chats:
             if not history.turns and any(quotes(history.words or "", talk.lines) for talk in talks):
                 raise NoTalk
             chosen = choose(history.turns, history.words or "", talks)
-            if chosen and not history.turns and self._is_new(agent, request, *chosen):
+            if chosen and not history.turns and self._is_new(agent, request, talks, *chosen):
                 chosen = None
             twin = chosen and _first_of_two(chosen[1], next(talk for talk in talks if talk.name == chosen[0]))
             if chosen is not None and not twin:
@@ -196,15 +195,14 @@ class Chats:
                 agent.store.log.finish(id_, twin.replies[0], "done")
             return name
 
-    def _is_new(self, agent: Agent, request: Request, talk: str, plan: Alignment) -> bool:
+    def _is_new(self, agent: Agent, request: Request, talks: Sequence[TalkLines], talk: str, plan: Alignment) -> bool:
         """Whether the words of a message without history are said once more, though they are those of the last one: that had a
-        key, or a whole answer, and no greeting before them says that nothing else was said so far."""
-        if request.key and any(
-            key[0] == id(agent) and begun == (talk, plan.again) for key, begun in list(self._begun.items())
-        ):
-            return True
-        is_greeted = any(one.role == "assistant" for one in request.history.before)
-        return not (request.is_retry or is_greeted) and self._is_answered(agent, plan.again)
+        key, or a whole answer, and no reply beside them and no talk of several turns says that front ends send a history."""
+        begun = [place for (owner, _), place in list(self._begun.items()) if owner == id(agent)]
+        beside = (*request.history.before, *request.history.after)
+        has_history = any(one.role == "assistant" for one in beside) or any(len(one.lines) > 1 for one in talks)
+        is_again = has_history or not self._is_answered(agent, plan.again)
+        return bool(request.key and (talk, plan.again) in begun) or not is_again
 
     def _is_answered(self, agent: Agent, id_: str) -> bool:
         reply = self._given.get((id(agent), id_))
@@ -217,7 +215,8 @@ class Chats:
             for line in talk.lines:
                 same = (folded(line.user), line.speaker) == (folded(words), history.speaker)
                 if line.id == talk.leaf and same and (line.parent is None or not line.is_over):
-                    is_sent_again = line.parent is None or request.is_retry or not self._is_answered(agent, line.id)
+                    is_short = len(talk.lines) < LEAST_ALONE  # Too short to say that it never sends a history.
+                    is_sent_again = is_short or not self._is_answered(agent, line.id)
                     return Alignment(again=line.id if is_sent_again else "")
             return Alignment()
         if request.chat:
@@ -234,8 +233,6 @@ class Chats:
                 conversation.correct(id_, user=words)
         if plan.leaf:
             conversation.select(plan.leaf)
-        if plan.rewrites and not self._is_seen_again(agent, conversation.name, "", "rewrites"):
-            log.warning("%s: the front end changes what was said, so nothing is corrected after it", conversation.name)
 
     def _is_seen_again(self, agent: Agent, talk: str, id_: str, words: str) -> bool:
         key = (id(agent), talk, id_)
@@ -278,10 +275,10 @@ def _short(chat: str) -> str:
     return f"{chat[:20]}…{hashlib.sha256(chat.encode()).hexdigest()[:16]}"
 
 
-def _nameless(agent: Agent) -> list[TalkLines]:
-    """The newest exchanges of the newest talks without a name, the one last spoken in first."""
-    nameless = [talk for talk in list(agent.store.tree.talks.values()) if talk.name.startswith(NAMELESS)]
-    newest = sorted(nameless, key=lambda talk: talk.newest or "", reverse=True)[:MAX_NAMELESS_TALKS]
+def _newest(agent: Agent, begins: str) -> list[TalkLines]:
+    """The newest exchanges of the newest talks whose name begins so, the one last spoken in first."""
+    talks = [talk for talk in list(agent.store.tree.talks.values()) if talk.name.startswith(begins)]
+    newest = sorted(talks, key=lambda talk: talk.newest or "", reverse=True)[:MAX_NAMELESS_TALKS]
     return [_talk(agent, talk.name, EXCHANGES_JUDGED_BY) for talk in newest]
 
 
@@ -292,9 +289,7 @@ def _alike(agent: Agent, history: History, newest: Sequence[TalkLines]) -> list[
     words = {folded(text) for text in (*texts, *without_frame(users))}.union(*map(telling_lines, texts))
 
     def shares(line: TalkLine) -> bool:
-        return folded(line.user) in words or any(
-            not words.isdisjoint(telling_lines(one)) for one in (line.user, *line.replies)
-        )
+        return not words.isdisjoint({folded(line.user)}.union(*map(telling_lines, (line.user, *line.replies))))
 
     alike = [talk for talk in newest if talk is newest[0] or any(map(shares, talk.lines))]
     whole = [_talk(agent, talk.name) for talk in alike]

@@ -45,13 +45,14 @@ class Unanswered(Exception):
 
 @dataclass(frozen=True)
 class End:
-    """How a reply ended, and what it cost in tokens."""
+    """How a reply ended, and what it cost in tokens; ``memories`` are those behind it, None where nobody asks for them."""
 
     reason: str = "stop"
     calls: Sequence[Mapping[str, Any]] = ()
     prompt: int = 0
     reply: int = 0
     cached: int = 0
+    memories: Sequence[Mapping[str, Any]] | None = None
 
 
 def pieces(events: Generator[tuple[int, TurnEvent], None, None]) -> Iterator[tuple[int, Delta | End]]:
@@ -81,6 +82,11 @@ def usage(ends: Sequence[End]) -> JsonObject:
     }  # fmt: skip
 
 
+def metadata(ends: Sequence[End]) -> JsonObject:
+    memories = [one for end in ends for one in end.memories or ()]
+    return {} if all(end.memories is None for end in ends) else {"metadata": {"memories": memories}}
+
+
 class Form:
     """The objects of one answer: all have its id, time and model."""
 
@@ -94,7 +100,7 @@ class Form:
             if end.calls:
                 message["tool_calls"] = list(end.calls)
             choices.append({"index": index, "message": message, "logprobs": None, "finish_reason": end.reason})
-        return self._head | {"object": "chat.completion", "choices": choices, "usage": usage(ends)}
+        return self._head | {"object": "chat.completion", "choices": choices, "usage": usage(ends)} | metadata(ends)
 
     def begin(self, index: int) -> str:
         return self._event([_delta(index, {"role": "assistant", "content": ""})])
@@ -107,7 +113,7 @@ class Form:
         if end.calls:
             calls = [{"index": at, **call} for at, call in enumerate(end.calls)]
             events = self._event([_delta(index, {"content": "", "tool_calls": calls})])
-        return events + self._event([_delta(index, {}) | {"finish_reason": end.reason}])
+        return events + self._event([_delta(index, {}) | {"finish_reason": end.reason}], metadata([end]))
 
     def cost(self, ends: Sequence[End]) -> str:
         return self._event([], {"usage": usage(ends)})

@@ -1,7 +1,7 @@
 """What programs that speak OpenAI's language ask: models, chat completions, embeddings.
 
 A character has three names: its own (our persona, our memory), ``NAME:memory`` (the front end's card, our memory) and
-``NAME:raw`` (the language model alone).
+``NAME:raw`` (the language model alone). With ``:why`` behind the first two, a reply ends in a fold of the memories behind it.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ from moechat.serve.completions import (
     event,
     pieces,
 )
-from moechat.serve.history import NOTICE, History, read
+from moechat.serve.history import NOTICE, History, fold, read
 from moechat.serve.identity import Caller, caller
 from moechat.turn import Delta
 from moechat.when.names import has_han
 
 JsonObject = dict[str, Any]
 Mode = Literal["", "memory", "raw"]
+WHY = ":why"
 MODES: tuple[Mode, ...] = ("", "memory", "raw")
 MOST_MESSAGES, MOST_REPLIES, MOST_INPUTS, MOST_INPUT = 5000, 8, 256, 8000
 ADDRESS = "moechat.address"  # The key of the scope that has the names of the address, by what they name.
@@ -80,6 +81,7 @@ class FrontEnds:
             return self._agents.character(None), ""
         if not isinstance(model, str):
             raise FieldError("model", model, "expects a name; /v1/models lists them")
+        model = model.removesuffix(WHY)
         name, _, suffix = model.rpartition(":")
         mode: Mode = suffix if name and suffix in ("memory", "raw") else ""  # type: ignore[assignment]
         return self._agents.character(self._agents.folder_of(name if mode else model)), mode
@@ -108,11 +110,17 @@ class FrontEnds:
         request = chats.Request(
             replace(history, speaker="") if history.speaker == user else history,
             who.chat, _count(body.get("n")), body.get("store") is not False, mode == "memory", who.style == "spoken", wishes,
-            who.key, who.is_retry, user or "",
+            who.key, user or "",
         )  # fmt: skip
         with self._agents.lent(character, user, new=True, talks=True) as agent:
             try:
-                yield from pieces(self._chats.replies(agent, request, reply))
+                for index, one in pieces(self._chats.replies(agent, request, reply)):
+                    if isinstance(one, End) and (memories := reply.grounds.get(index)) is not None:
+                        if who.why == "metadata":
+                            one = replace(one, memories=memories)
+                        elif not one.calls and (text := fold(memories, agent.character.language)):
+                            yield index, Delta(text)
+                    yield index, one
                 return
             except chats.NoTalk:
                 pass
@@ -143,7 +151,8 @@ class FrontEnds:
         who = caller(http.headers, body, http.scope.get(ADDRESS, {}))
         messages = _messages(body.get("messages"))
         text = str(messages[-1].get("content", ""))
-        history, reply = read(messages, "zh" if has_han(text) else "en"), chats.Reply()
+        history = read(messages, "zh" if has_han(text) else "en")
+        reply = chats.Reply(tells_why=bool(who.why) or str(body.get("model")).endswith(WHY))
         events = self._threads.each(lambda: self.replies(body, who, history, reply), reply.stop)
         form = Form(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), str(body.get("model") or ""))
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from moechat.serve.alignment import SentTurn
 
 NOTICE = "【MoeChat】"  # What we say ourselves begins so: it is no talk.
 MOST_NAME = 60
+BEHIND: Mapping[str, str] = {"zh": "这句话想起了", "en": "Remembered for this"}
+_FOLD = re.compile(rf"\s*<details><summary>{NOTICE}.*?</details>\s*\Z", re.S)
 # Front ends put documents and memories of their own before what the user says.
 _TASK, _OPENED, _CLOSED = "### Task:", "<context>", "</context>"
 _TAG = re.compile(r"<(/?)(memory_context|context|user_context)>")
@@ -84,6 +87,13 @@ def spoken_words(text: str) -> str:
     return _QUERY.sub("", _without_blocks(text)).strip()
 
 
+def fold(memories: Sequence[Mapping[str, object]], language: str) -> str:
+    """The memories behind a reply, as its last fold; "" where there are none."""
+    lines = "".join(f"- {html.escape(' '.join(str(one['text']).split()), quote=False)}\n" for one in memories)
+    summary = f"<summary>{NOTICE}{BEHIND[language]}</summary>"
+    return f"\n\n<details>{summary}\n\n{lines}\n</details>" if lines else ""
+
+
 def _without_blocks(text: str) -> str:
     """One pass over the tags: a block ends at the first tag that closes it, and one that nothing closes is text."""
     tags = list(_TAG.finditer(text))
@@ -102,6 +112,8 @@ def _message(raw: Mapping[str, Any]) -> Message:
     role = ROLES.get(str(raw.get("role")), "user")
     content = raw.get("content")
     text = content if isinstance(content, str) else "\n".join(_texts(content))
+    if role == "assistant" and text != (text := _FOLD.sub("", text)):
+        raw = {**raw, "content": (content := text)}
     wire = {key: value for key, value in raw.items() if value is not None} | {"role": role}
     is_plain = isinstance(content, str) and wire.keys() <= {"role", "content"}
     return Message(role, text, None if is_plain else wire)

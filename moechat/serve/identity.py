@@ -18,22 +18,21 @@ from moechat.errors import FieldError
 PREFIX = "x-moechat-"
 FIELD = "moechat_"
 OPEN_WEBUI = {"user": "x-openwebui-user-id", "chat": "x-openwebui-chat-id", "task": "x-openwebui-task"}
-IDEMPOTENCY, RETRIES = "idempotency-key", "x-stainless-retry-count"  # The second is that of OpenAI's own packages.
+IDEMPOTENCY = "idempotency-key"
 MOST_LETTERS = 200
 
 
 @dataclass(frozen=True)
 class Caller:
-    """What a request says of itself, "" where it says nothing. ``key`` is its Idempotency-Key: the same one, the same request.
-    ``is_retry``: it was sent before, and got no answer."""
+    """What a request says of itself, "" where it says nothing. ``key`` is its Idempotency-Key: the same one, the same request."""
 
     user: str = ""
     character: str = ""
     chat: str = ""
     task: str = ""
     style: str = ""
+    why: str = ""
     key: str = ""
-    is_retry: bool = False
 
 
 def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]) -> Caller:
@@ -45,9 +44,10 @@ def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]
         texts.append(_of_body(body) if name == "user" else "")
         return next(filter(None, [*texts, address.get(name, "")]), "")
 
-    names = {name: value(name) for name in ("user", "character", "chat", "task", "style")}
-    is_retry = headers.get(RETRIES, "0") != "0"
-    return Caller(**names, key=_header(headers, IDEMPOTENCY), is_retry=is_retry)
+    names = {name: value(name) for name in ("user", "character", "chat", "task", "style", "why")}
+    if names["why"] not in ("", "fold", "metadata"):
+        raise FieldError(FIELD + "why", names["why"], "expects fold or metadata")
+    return Caller(**names, key=_header(headers, IDEMPOTENCY))
 
 
 def _header(headers: Headers, name: str) -> str:

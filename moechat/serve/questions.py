@@ -1,16 +1,16 @@
 """What HTTP asks of a memory, each question by its address: those of seed 004 (``/query``, ``/query_simple``, ``/expand_words``),
-recall with its reasons, the talks, a turn, and talk from elsewhere."""
+recall with its reasons, the talks, a turn, and talk from elsewhere. Under ``/v1`` all keys of an answer are English."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Body, Path
 from fastapi import Query as Parameters
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from moechat.access.keys import PASS
 from moechat.agent import Agent
@@ -25,6 +25,12 @@ JsonObject = dict[str, Any]
 MOST_EXCHANGES = 1000
 MAX_TEXT = 4000
 MAX_NAME = 200
+ENGLISH: Mapping[str, str] = {
+    "检索耗时": "took", "向量+embedding检索": "vectors", "mysql检索": "entities", "扩词算法": "associating",
+    "重排算法": "ranking",
+    "分词": "words", "给联想的基词": "base_words", "扩展后联想词": "associations", "原始关键词列表": "words",
+    "输入的单词列表": "base_words", "扩展的联想词列表": "associations", "user": "text", "char": "reply",
+}  # fmt: skip
 
 
 def _not_empty(text: str) -> str:
@@ -76,10 +82,6 @@ class Recall(Whose):
     talk: Name = ""
 
 
-class Say(Recall):
-    """One whole turn."""
-
-
 class Said(Whose):
     """An exchange of another program's talk. ``speaker`` is who said the message, where several people share the talk."""
 
@@ -107,8 +109,8 @@ class Pages(Whose):
 class Change(Whose):
     """A change of mind about an exchange: other words, another reply, taken back, or brought back."""
 
-    user_text: Text | None = None
-    reply_text: Text | None = None
+    text: Annotated[Text | None, Field(validation_alias=AliasChoices("text", "user_text"))] = None
+    reply: Annotated[Text | None, Field(validation_alias=AliasChoices("reply", "reply_text"))] = None
     variant: Annotated[int, Field(strict=True, ge=0)] | None = None
     action: Literal["", "branch", "retract", "restore"] = ""
 
@@ -154,7 +156,7 @@ def _hit(hit: Hit) -> JsonObject:
     }  # fmt: skip
 
 
-def _turn(agent: Agent, message: Say) -> JsonObject:
+def _turn(agent: Agent, message: Recall) -> JsonObject:
     *_, ended = agent.in_talk(message.talk).talk(message.text)
     assert isinstance(ended, Ended)
     if ended.error and not ended.exchange.char:
@@ -169,7 +171,7 @@ def _page(agent: Agent, part: Pages) -> JsonObject:
 
 
 def _changed(agent: Agent, change: Change, id_: str) -> JsonObject:
-    words = {"user": change.user_text, "char": change.reply_text}
+    words = {"user": change.text, "char": change.reply}
     if new := {side: text for side, text in words.items() if text is not None}:
         agent.conversation.correct(id_, **new)
     if change.variant is not None or change.action == "branch":
@@ -230,7 +232,7 @@ SEED: Sequence[Address] = (
 )
 TALK: Sequence[Address] = (
     Address("POST", "/recall", "recall", Recall, lambda agent, values: recalled(agent, values.text, values.talk)),
-    Address("POST", "/say", "say", Say, _turn, begins=True),
+    Address("POST", "/say", "say", Recall, _turn, begins=True),
     Address("GET", "/exchanges", "list_exchanges", Pages, _page),
     Address("POST", "/ingest", "ingest", Ingest, _ingested, begins=True, status=201),
     Address(
@@ -240,27 +242,28 @@ TALK: Sequence[Address] = (
 )  # fmt: skip
 
 
-def router(agents: Agents) -> APIRouter:
+def router(agents: Agents, *, in_english: bool = False) -> APIRouter:
     """The routes over the agents."""
-    routes = APIRouter()
+    routes, is_old = APIRouter(), None if in_english else True
     for address in (*SEED, *TALK):
         routes.add_api_route(
-            address.path, _endpoint(agents, address), methods=[address.method], name=address.name,
+            address.path, _endpoint(agents, address, in_english=in_english), methods=[address.method], name=address.name,
             description=address.about, status_code=address.status, tags=["talk"] if address in TALK else None,
+            deprecated=None if address in SEED else is_old,
         )  # fmt: skip
 
-    @routes.patch("/exchanges/{id_}", tags=["talk"])
+    @routes.patch("/exchanges/{id_}", tags=["talk"], deprecated=is_old)
     def change_exchange(id_: Annotated[str, Path(max_length=100)], change: Change) -> JsonObject:
         with agents.lent(change.character, change.user) as agent:
             return _changed(agent, change, id_)
 
-    for verb in whole_talks.VERBS:
+    for verb in whole_talks.VERBS if in_english else ():
         routes.add_api_route(
-            f"/v1/talks/{verb}", _talk_verb(agents, verb), methods=["POST"], name=f"talks_{verb}",
+            f"/talks/{verb}", _talk_verb(agents, verb), methods=["POST"], name=f"talks_{verb}",
             description=whole_talks.VERBS[verb].about, tags=["talk"],
         )  # fmt: skip
 
-    @routes.delete("/ingest/{batch}", tags=["talk"])
+    @routes.delete("/ingest/{batch}", tags=["talk"], deprecated=is_old)
     def take_back(batch: Annotated[str, Path(max_length=100)], whose: Annotated[Whose, Parameters()]) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
             return {"batch": batch, **perform(owner.VERBS["take-back"], agent, {"batch": batch}, PASS.get())}
@@ -280,10 +283,22 @@ def _talk_verb(agents: Agents, name: str) -> Callable[..., JsonObject]:
     return endpoint
 
 
-def _endpoint(agents: Agents, address: Address) -> Callable[..., JsonObject]:
+def _in_english(answer: Any, key: str = "") -> Any:
+    if isinstance(answer, list):
+        rows = list(map(_in_english, answer))
+        if key == "associations":
+            return [{"word": word, "level": level} for row in rows for word, level in row.items()]
+        return rows
+    if not isinstance(answer, dict):
+        return answer
+    return {(name := ENGLISH.get(key, key)): _in_english(value, name) for key, value in answer.items()}
+
+
+def _endpoint(agents: Agents, address: Address, *, in_english: bool) -> Callable[..., JsonObject]:
     def endpoint(values: Any) -> JsonObject:
         with agents.lent(values.character, values.user, new=address.begins) as agent:
-            return address.does(agent, values)
+            answer = address.does(agent, values)
+            return cast("JsonObject", _in_english(answer)) if in_english else answer
 
     kind: Any = Annotated[address.values, Parameters()] if address.method == "GET" else address.values
     endpoint.__annotations__["values"] = kind

@@ -20,6 +20,7 @@ class FrontEnd:
     chance: random.Random
     window: int = 0
     rewrites: bool = False
+    greeting: str = ""  # of its card
     turns: list[list[str]] = field(default_factory=list)  # [id, message, reply] each
     swipes: dict[str, list[str]] = field(default_factory=dict)  # id → its replies
     asks: list[str] = field(default_factory=list)
@@ -28,7 +29,7 @@ class FrontEnd:
     def messages(self, last: int) -> list[dict[str, str]]:
         """The history before a turn, as it is sent."""
         first = max(last - self.window, 0) if self.window else 0
-        sent = []
+        sent = [{"role": "assistant", "content": self.greeting}] if self.greeting else []
         for _, message, reply in self.turns[first:last]:
             words = [f"〔{text}〕" if self.rewrites else text for text in (message, reply)]
             sent.append({"role": "user", "content": words[0]})

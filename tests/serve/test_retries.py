@@ -35,10 +35,10 @@ def said(served: Served) -> list[str]:
     ("more", "greeting", "times"),
     [
         ({}, [], 2),
-        ({"extra_headers": {"x-stainless-retry-count": "1"}}, [], 1),  # OpenAI's packages say it
+        ({"extra_headers": {"Idempotency-Key": "a"}}, [], 2),  # only the second has one
         ({}, [{"role": "assistant", "content": "你来啦。"}], 1),  # another reply to the first message of a card
     ],
-    ids=["words alone", "a retry", "a swipe"],
+    ids=["words alone", "a key", "a swipe"],
 )
 def test_the_same_words_are_said_twice_unless_something_tells_otherwise(
     served: Served, more: dict[str, Any], greeting: list[dict[str, str]], times: int
