@@ -113,7 +113,7 @@ def _tavern_time(value: Any, zone: tzinfo | None) -> datetime:
         return _tavern_time(int(text), zone)
     for form in _TAVERN_TIMES:
         try:
-            return datetime.strptime(text, form).replace(tzinfo=zone).astimezone(zone)
+            return moment_of(datetime.strptime(text, form).isoformat(), zone)
         except ValueError:
             continue
     try:

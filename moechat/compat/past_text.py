@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from moechat.clock import local, moment_at, moment_of
+from moechat.clock import moment_at, moment_of
 from moechat.compat.past import Line, Past, Talk, Who
 from moechat.compat.past_json import named_line, said_in, timed
 from moechat.errors import DataError
@@ -176,7 +176,7 @@ def _said(
             past.left_out["of the system" if words else "empty"] += 1
             continue
         try:
-            at = local(datetime(*_day(dated, order), *_clock(clock)), past.zone)
+            at = moment_of(datetime(*_day(dated, order), *_clock(clock)).isoformat(), past.zone)
         except ValueError:
             past.problems.append(DataError(past.path, f"{dated[0].strip()[:40]!r} is no time", line=number))
             continue

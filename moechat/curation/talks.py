@@ -48,14 +48,14 @@ class TalkSummary:
 def talks(store: Store) -> list[TalkSummary]:
     """All talks by the time of their last exchange, those that are pinned at the end. Left out are talks that were put away, and
     those of which all was taken back, except the first."""
-    hidden, imports = store.hidden(), _imports(store)
+    hidden, imports = store.hidden(), imports_by_talk(store)
     shown_talks = [talk for talk in list(store.tree.talks.values()) if not talk.away]
     summaries = [_summary(store, talk.name, hidden, imports.get(talk.name, ())) for talk in shown_talks]
     shown = [one for one in summaries if one.exchanges or not one.name]
     return sorted(shown, key=lambda one: (one.pinned, one.last.timestamp() if one.last else -math.inf, one.name))
 
 
-def _imports(store: Store) -> dict[str, list[ImportedBatch]]:
+def imports_by_talk(store: Store) -> dict[str, list[ImportedBatch]]:
     """What was imported to each talk and not taken back."""
     tree, taken_out = store.tree, store.tree.taken_out()
     imports: dict[str, list[ImportedBatch]] = {}

@@ -392,10 +392,10 @@ class Tree(Growth):
 
     def _masks(self) -> tuple[int, frozenset[str], frozenset[str]]:
         if self._masked[0] != self.masks:
-            masks, off = self.masks, set[str]()
-            for talk in [talk for talk in list(self.talks.values()) if talk.forked]:
-                off.update(id_ for id_ in list(self.parents) if self.talk_of(id_) == talk.name)
-                off.difference_update(self.ancestors(talk.leaf))
+            masks, forked = self.masks, {talk.name: talk.leaf for talk in list(self.talks.values()) if talk.forked}
+            off = {id_ for id_ in list(self.parents) if self.talk_of(id_) in forked} if forked else set[str]()
+            for leaf in forked.values():
+                off.difference_update(self.ancestors(leaf))
             self._masked = (masks, frozenset(off), frozenset(off | self.retracted | self.taken_out()))
         return self._masked
 

@@ -18,7 +18,7 @@ from moechat.access.keys import PASS
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.cue import Cue
-from moechat.curation.talks import ENDINGS, title
+from moechat.curation.talks import ENDINGS, imports_by_talk, title
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
 from moechat.house.studio import MAX_FILE_BYTES
@@ -161,7 +161,10 @@ class Desk:
         """What can be done with a talk: ``{html}``."""
         store = self.agent(place).store
         store.tree.require_talk(place.talk)
-        form = macros("talk", words).one_talk(place, title(store, place.talk), store.tree.talks[place.talk].pinned)
+        days = [words.day(one.at.date()) for one in imports_by_talk(store).get(place.talk, ())]
+        form = macros("talk", words).one_talk(
+            place, title(store, place.talk), store.tree.talks[place.talk].pinned, days
+        )
         return {"html": str(form)}
 
     def do_with_talk(self, place: Whereabouts, words: Words, action: Mapping[str, str]) -> View:

@@ -179,7 +179,8 @@ def test_a_tavern_folder_is_mended_on_a_phone_in_english(browser: Browser, house
             page, ("d/characters/Tide.png", container.written("png", V3, picture=png.plain("Tide"))), ("d/settings.json", b"{}"),
             ("d/chats/Tide/1.jsonl", talk), ("d/characters/broken.png", png.plain("x")[:60]),
         )  # fmt: skip
-        expect(tray.locator(".brought-file")).to_have_count(3)  # the program's own settings are left where they are
+        expect(tray.locator(".brought-file")).to_have_count(4)
+        expect(tray).to_contain_text("Left: who you are (1: d/settings.json)")
         expect(tray).to_contain_text("broken.png: the picture is cut off")
         expect(tray).to_contain_text("Kept, but not obeyed")
         tray.get_by_role("button", name="Bring it in", exact=True).click()
@@ -211,3 +212,24 @@ def test_a_tavern_folder_is_mended_on_a_phone_in_english(browser: Browser, house
         expect(room.locator(".fires")).to_contain_text("bell · “bell” was said")
         expect(room.locator(".trace summary")).to_contain_text("The exact prompt")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_past_that_is_dropped_is_opened_and_gone_on_with(browser: Browser, house: House, url: str) -> None:
+    chat = "31/12/2023, 21:16 - Zoe: 我在厦门\n31/12/2023, 21:17 - Bob: 那里暖和\n"
+    with tab(browser, url) as page:
+        with at_most(3) as steps:
+            tray = drop(page, ("Chat with Bob.txt", chat.encode()), ("x.bin", b"\x00\x01"))
+            steps.append("drop the files")
+            expect(tray).to_contain_text("2023-12-31 到 2023-12-31")
+            expect(tray).to_contain_text("看起来你是「Zoe」")
+            expect(tray.locator(".forms")).to_contain_text("微信聊天的文字")
+            tray.get_by_role("button", name="带进来，开聊").click()
+            steps.append("accept the guess: bring it in and talk")
+            expect(page.locator("#said")).to_contain_text("那里暖和")
+            expect(page.locator("#said")).to_contain_text("2023年12月31日")
+            ask(page, "后来呢")
+            steps.append("go on")
+        assert [one.exchange.user for one in house.agent("小满").in_talk("Chat with Bob").path.recent(9)] == [
+            "我在厦门",
+            "后来呢",
+        ]
