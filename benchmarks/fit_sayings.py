@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
-from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS, SAYINGS
+from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS, MATTERS, SAYINGS
 
 AXES = 192
 RIDGE, POWER = 0.2, 0.75
@@ -31,6 +31,11 @@ RARE = 2  # A run of letters counts from this many examples on.
 # been looked at by then; benchmarks/sayings.py tells what they hear.
 FLOORS = {DANGER: 0.34, DANGER_OTHER: 0.34}
 FINDING_RIDGE = 0.5
+# Sayings of these kinds tell of nothing that moves a life; every second of them is enough.
+NO_MATTER = frozenset(
+    "everyday day joke figure quote suppose question greeting goodnight other record role advice".split()
+)
+NO_MATTER_STEP = 2
 NO_KIND = 0.05  # This share of examples may lie so far from all others that they count as "none".
 
 
@@ -79,9 +84,10 @@ def weighed(sayings: Sequence[Example], numbers: Mapping[str, float], *, folds: 
     return near, left_out
 
 
-def fit(folder: Path, floors: Mapping[str, float]) -> None:
-    """Weigh a folder and tell how its kinds are told apart; ``floors`` are the scores from which a kind counts."""
-    sayings = examples(folder)
+def fit(folder: Path, floors: Mapping[str, float], beside: Sequence[Example] = ()) -> None:
+    """Weigh a folder and tell how its kinds are told apart; ``floors`` are the scores from which a kind counts, ``beside`` are
+    further examples of no kind of the folder's."""
+    sayings = [*examples(folder), *beside]
     near, scores = weighed(sayings, {}, folds=FOLDS)
     truth = np.array([one.kind for one in sayings])
     is_kind = truth != EVERYDAY
@@ -95,7 +101,8 @@ def fit(folder: Path, floors: Mapping[str, float]) -> None:
         shares = (nearest[own] == kind).mean(), (truth[took] == kind).mean() if took.any() else 0
         heard = {name: (scores[own, near.kinds.index(name)] >= floor).mean().round(3) for name, floor in floors.items()}
         print("{:14}{:5}  found {:.2f}  right {:.2f}  ".format(kind, own.sum(), *shares), heard)
-    replace(near, numbers=numbers).save(folder.with_suffix(".npz"))
+    # The examples from elsewhere are watched where they stand.
+    replace(near, numbers=numbers, examples=digest(examples(folder))).save(folder.with_suffix(".npz"))
 
 
 def fit_findings() -> None:
@@ -131,6 +138,8 @@ def fit_findings() -> None:
 
 
 if __name__ == "__main__":
+    small_talk = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind in NO_MATTER]
+    fit(MATTERS, {}, small_talk[::NO_MATTER_STEP])
     fit(LIMITS, {})
     fit(SAYINGS, FLOORS)
     fit_findings()

@@ -42,7 +42,7 @@ Ids = Mapping[tuple[str, str], str]
 NO_DEADLINE_MS = 600_000
 IDS = "ids.json"
 """The message ids of a haystack, in the folder of its house once all of it is written."""
-BY_RULE = ("care", "about_user", "former")
+BY_RULE = ("care", "about_user", "former", "matters")
 """These recipes bring facts whatever the ranking says: of health, or because they are asked for."""
 
 

@@ -11,7 +11,7 @@ import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,11 +19,13 @@ import numpy as np
 from moechat.index.dense import Dense, TextVectors
 from moechat.index.vector_rows import PackedKeys, pack_keys, text_key
 from moechat.index.vectors import VectorTable, meets
+from moechat.language import words
 from moechat.model import ActivationProfile, Episode
 from moechat.store.kinds import Store
 
 TABLE = "episodes"  # This table has their vectors, by text.
 MATTERS = 0.4  # The overview holds nothing less important.
+FADES = timedelta(days=180)
 NO_VECTOR = -1
 HIDDEN = -1  # This stands for the place of an episode that is not in view.
 NO_ROW = -1  # The author's episodes have no row of the cache, nor have those of an earlier cache.
@@ -387,21 +389,27 @@ class Episodes:
 
 
 def overview(episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int) -> list[Episode]:
-    """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` newest events that matter and have left the context,
-    oldest first.
+    """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` events that matter most by now and have left the context,
+    oldest first. What an event matters halves in ``FADES``; of equal ones the newest stand there, and the same words once.
 
-    No exchange of theirs is ``in_context``, and none is in doubt (care excepted). It follows from the episodes and the context,
-    on every branch.
+    No exchange of theirs is ``in_context``, none is delicate, and none is in doubt (care excepted). It follows from the episodes
+    and the context, on every branch.
     """
     view = episodes.view(now)
     if not capacity or not len(view):
         return []
     matters = meets(view.importance, MATTERS)
     places = np.flatnonzero(~view.reflection & ~view.citing(in_context) & matters)[::-1]
-    queue: list[Episode] = []
+    age = np.maximum(now.timestamp() - view.since[places], 0)
+    weight = view.importance[places] * 0.5 ** (age / FADES.total_seconds())
+    places = places[np.argsort(-weight, kind="stable")]
+    queue: dict[str, tuple[int, Episode]] = {}
     for start in range(0, len(places), capacity):  # as a rule the first batch is enough
-        batch = view.episodes(places[start : start + capacity].tolist())
-        queue += [e for e in batch if e.by != "author" and (e.confirmed is not False or e.event.mark == "care")]
+        for place, episode in view.each(places[start : start + capacity].tolist()):
+            event = episode.event
+            stands = episode.by != "author" and (episode.confirmed is not False or event.mark == "care")
+            if stands and event.mark != "delicate":
+                queue.setdefault(words.fold(event.text), (place, episode))
         if len(queue) >= capacity:
             break
-    return queue[capacity - 1 :: -1]
+    return [episode for _, episode in sorted(list(queue.values())[:capacity], key=lambda one: one[0])]

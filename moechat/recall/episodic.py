@@ -21,11 +21,12 @@ from moechat.cue import Cue
 from moechat.errors import DataError, ModelError
 from moechat.index.vectors import meets
 from moechat.language import words
-from moechat.memory import stream
+from moechat.memory import matters, stream
 from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import Candidates, Episode, Exchange, Hit
+from moechat.recall import touch
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
 from moechat.store.kinds import Store
@@ -35,6 +36,7 @@ from moechat.when.names import has_han
 
 log = logging.getLogger(__name__)
 CUE_TOKENS = 1200  # Of the topic tree, shown to a model that is asked for cues.
+GRAVE, MOST_GRAVE = 0.6, 200  # Events of this importance are looked at, the newest of them.
 DEPTH = 30  # Candidates that a recipe hands over (n_count of seed 000).
 COMMON = 100  # A word that more episodes than this have tells none of them from the others.
 MOST_READ = 400  # Characters of a message in which words are looked for that associate.
@@ -171,6 +173,26 @@ class Episodic:
                 passes = bool(one.words) or bool(meets(one.features.get("cosine", 1.0), threshold))
                 matches.append(EpisodeMatch(episodes[one.id], one.score, one.features, one.words, passes))
         return self._candidates(spans, "by_topic", matches)
+
+    def matters(self, cue: Cue, threshold: float = 0.0) -> Candidates:
+        """What moves the user's life now, the weightiest first: by how surely it is such a matter, how near it is to the message,
+        how important, and how long ago. What is less near than ``threshold`` enters no prompt."""
+        view = self.episodes.view(cue.now)
+        grave = np.flatnonzero(~view.reflection & meets(view.importance, GRAVE))[::-1][:MOST_GRAVE].tolist()
+        near = likeness(cue, view)
+        there = view.each(grave)
+        exchanges = self.store.exchanges.of(list(dict.fromkeys(id_ for _, one in there for id_ in one.event.sources)))
+        texts = [[exchanges[id_].user for id_ in one.event.sources if id_ in exchanges] for _, one in there]
+        tellings = [(episode, "\n".join(lines)) for (_, episode), lines in zip(there, texts, strict=True)]
+        open_ = matters.still_open(tellings, cue.now)
+        matches = []
+        for place, episode in there:
+            if episode.id in open_:
+                likely = 0.0 if near is None else float(near[place])
+                features = {"matter": open_[episode.id], "cosine": likely}
+                passes = bool(meets(likely, threshold))
+                matches.append(EpisodeMatch(episode, open_[episode.id] + likely, features, passes=passes))
+        return self._candidates((), touch.MATTERS, sorted(matches, key=lambda match: -match.score))
 
     def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
         """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary.

@@ -76,7 +76,7 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
     lines = by_source((fact.text, fact.draft.sources) for fact in facts)
     events = [
         e for e in before
-        if not _is_over(layers, e, now) and e.event.mark != "delicate" and not plans.is_promise(e.event, name)
+        if not _is_over(layers, e, now) and not plans.is_promise(e.event, name)
         and not says_no_more(e.event.text, e.event.sources, lines) and not concerns(off_limits, e.event.text)
         and not (e.event.status == "planned" and any(plans.is_same(e.event, one.event) for one in promises))
     ]  # fmt: skip

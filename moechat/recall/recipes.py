@@ -26,6 +26,7 @@ from moechat.settings.prompts import Prompts
 from moechat.when import Span
 
 MORE = 8  # Messages of the diary beyond its limit, for a question that asks for several things.
+NEAR_MATTER = 0.5  # What moves a life answers a question from this share of the diary's least score on.
 ASSOCIATED = 0.5  # The least score of a fact that is found by words: no cosine, so that it is the same for every embedding model.
 
 
@@ -49,6 +50,8 @@ class ConfiguredRecipes:
         by_rules = (
             [Recipe("book", "lore", lambda cue: self.book().fired(self._judged(cue)))] if agent.lore_books else []
         )
+        if agent.long_memory and self.config().recall.what_matters:
+            by_rules.append(Recipe(touch.MATTERS, "diary", self._matters, touch.FIRST, limit=touch.MOST_MATTERS))
         if not agent.is_core_mem:
             return by_rules
         return [
@@ -126,6 +129,17 @@ class ConfiguredRecipes:
         if self.diary.judged(cue, self.threshold("events")).belongs or facts_named(cue):
             return candidates
         return [(hit, why or "below_threshold") for hit, why in candidates]
+
+    def _matters(self, cue: Cue) -> Candidates:
+        """What moves the user's life, where a low mood calls for it; for a question about oneself what is near to it, or whatever
+        there is where nothing else answers."""
+        if touch.is_low(cue):
+            return self.episodic.matters(cue)
+        if not touch.asks_of_life(cue):
+            return []
+        floor = self.threshold("events")
+        has_answer = self.diary.judged(cue, floor).belongs
+        return self.episodic.matters(cue, floor * NEAR_MATTER if has_answer else 0.0)
 
     def _judged(self, cue: Cue) -> list[Judgement]:
         return cue.once("book", lambda: self.book().judged([cue.text, *cue.before], cue.so_far))

@@ -19,6 +19,7 @@ from moechat.rules.reading import asks_of_user, is_small_talk
 from moechat.when.names import has_han
 
 MOST_FORMER = 4
+MATTERS, MOST_MATTERS = "matters", 2
 SURELY = 0.075  # A fact whose cosine is this share of the way from the floor to 1 is near by more than chance.
 FIRST = 100.0  # The weight of what comes whatever the ranking says.
 _TOUCHES_CARE = re.compile(
@@ -87,6 +88,18 @@ def asks_all(text: str) -> bool:
 def is_danger(cue: Cue) -> bool:
     """Whether the message says that a life is in danger."""
     return saying(cue.text).is_danger
+
+
+def is_low(cue: Cue) -> bool:
+    """Whether the message says that the user's mood is low."""
+    return "hurt" in saying(cue.text).kinds
+
+
+def asks_of_life(cue: Cue) -> bool:
+    """Whether the message asks for something that the user has told of themselves."""
+    kinds = saying(cue.text).kinds
+    asks_one = "record" in kinds or ("question" in kinds and asks_of_user(cue.text))
+    return asks_one and not asks_all(cue.text)
 
 
 def care(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
@@ -166,6 +179,8 @@ def is_withheld(cue: Cue, hit: Hit, delicate: Mapping[str, str]) -> bool:
     themselves. Where a life is in danger, all is withheld but care and what told of danger before."""
     if is_danger(cue):
         return hit.recipe != "care" and not saying(hit.text).is_danger
+    if hit.recipe == MATTERS:
+        return False
     if hit.span is not None and not hit.span.is_vague:
         return False
     text = words.fold(hit.text)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from moechat import when
 from moechat.model import Event, Exchange
+from moechat.reading.matter import KINDS, NO_MATTER, SURE, matter
 from moechat.reading.saying import mark
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.importance import rate
@@ -67,6 +69,37 @@ def events(
             )
         )
     return tuple(result)
+
+
+def weighty(
+    happenings: tuple[Event, ...],
+    clauses: Sequence[Clause],
+    stating: Sequence[Clause],
+    exchange: Exchange,
+    language: Language,
+) -> tuple[Event, ...]:
+    """The events with what moves a life, where the user's clauses in earnest tell of that: the event nearest to it weighs as much
+    as its kind, and where there is no event and it is sure, the clause that tells it is one, if it is not ``stating`` a fact."""
+    about = matter(exchange.user) if clauses else NO_MATTER
+    if not about.is_heard:
+        return happenings
+    least = KINDS[about.kind].importance
+    if happenings:
+        nearest = max(happenings, key=lambda event: matter(event.text).score)
+        return tuple(
+            replace(event, importance=max(event.importance, least)) if event is nearest else event
+            for event in happenings
+        )
+    telling = max(clauses, key=lambda clause: matter(clause.text).score)
+    if about.score < SURE or telling in stating:
+        return happenings
+    subject, says = ("用户", "用户说：") if language == "zh" else ("user", "The user says: ")
+    text = says + telling.text if telling.owner == OTHER else _sentence(telling, table(language))
+    return (
+        Event(
+            text, (exchange.id,), subject=subject, predicate=telling.body, importance=least, mark=mark(exchange.user)
+        ),
+    )
 
 
 def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: PatternTable, *, is_ahead: bool) -> bool:

@@ -74,6 +74,7 @@ def understand(
     stated = dict.fromkeys(draft for _, each in drafts for draft in each)
     stating = [part for part, each in drafts if each]
     events: tuple[Event, ...] = happening.events(parts, stating, exchange, tongue)
+    events = happening.weighty(events, reading.in_earnest, stating, exchange, tongue)
     events = tuple(replace(event, keywords=_keywords(event.text, user_name, character_name)) for event in events)
     small = not stated and not events and is_chit_chat(text)
     tag = SMALL_TALK[tongue] if small else _tag(text, parts, stating, tongue, character_name)

@@ -197,6 +197,7 @@ class TopicSettings(Section):
 
 class RecallSettings(Section):
     brings_up: Literal["rarely", "sometimes", "often"] = "sometimes"
+    what_matters: bool = True
     token_budget: Whole = Field(1500, ge=0, le=1_000_000)
     reading_s: Number = Field(5.0, ge=0, le=3600)
     book_tokens: Whole = Field(2000, ge=0, le=1_000_000)

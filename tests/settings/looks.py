@@ -96,6 +96,17 @@ def recalled(place: Place, text: str = "室友和我吃的那家火锅", model: 
     return hits, dropped, [hit.key for hit in brought.ranked], days, late
 
 
+def grieved(place: Place) -> object:
+    """What a low mood brings to mind, weeks after a loss."""
+    home = place.home()
+    with home.open(silent()) as house:
+        agent = house.agent()
+        say(agent, "我爷爷上周去世了")
+        agent.finish()
+        home.clock.advance(hours=500)
+        return [hit.recipe for hit in agent.recall("今天心情不太好").hits]
+
+
 def prompt(place: Place) -> object:
     """The prompt of a fourth message, and the reply to it."""
     model = silent("嗯，我记住了。慢慢说。" for _ in range(4))

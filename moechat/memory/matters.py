@@ -1,0 +1,34 @@
+"""Which grave matters of a life are open: told, not ended by what was told later, and not so long ago that they have faded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from moechat.language import words
+from moechat.model import Episode
+from moechat.reading.matter import FAINT, KINDS, OF_ONE, matter
+
+SURE = 3.0  # How surely it is a matter of its kind counts this much beside its importance.
+
+
+def still_open(tellings: Sequence[tuple[Episode, str]], now: datetime) -> Mapping[str, float]:
+    """How much each matter weighs now, by the id of its episode, 0..1 and more where it is told again and again; ``tellings`` are
+    events with the words that told them ("" where there are none), the newest first."""
+    open_: dict[str, float] = {}
+    later: list[tuple[str, frozenset[str]]] = []
+    for episode, spoken in tellings:
+        about = matter(spoken or episode.event.text)
+        if about.score < FAINT:
+            continue
+        kind, names = KINDS[about.kind], frozenset(words.keywords(f"{episode.event.text} {spoken}", 12))
+        is_over = any(
+            about.kind in KINDS[other].ends and (other in OF_ONE or not names.isdisjoint(others))
+            for other, others in later
+        )
+        again = sum(other == about.kind and not names.isdisjoint(others) for other, others in later)
+        later.append((about.kind, names))
+        age = (now - episode.since) / kind.open
+        if about.kind != "well" and not is_over and age < 1:
+            open_[episode.id] = (SURE * about.score + kind.importance) * (1 - age / 2) + min(again, 3) / 20
+    return open_

@@ -1,0 +1,73 @@
+"""What moves a life: a death, an illness, work lost or won, a birth and the like, heard by nearness to the examples in
+``matters``; ``everyday`` is of none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from types import MappingProxyType
+
+from moechat.reading import nearness
+from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS
+
+SURE = 0.4  # From this score on a message is an event by itself.
+HEARD = 0.22  # From this score on a message tells of a matter, and what it tells of matters as much.
+FAINT = 0.15  # From this score on it may be one, where its importance says so too.
+
+
+@dataclass(frozen=True)
+class KindOfMatter:
+    """``importance``: 0..1, of an event of this kind at least. ``open``: how long it moves a life if nothing ends it. ``ends``:
+    the kinds that a later one of this kind brings to an end."""
+
+    importance: float
+    open: timedelta
+    ends: Collection[str] = ()
+
+
+KINDS: Mapping[str, KindOfMatter] = MappingProxyType({
+    "death": KindOfMatter(0.9, timedelta(days=730)),
+    "illness": KindOfMatter(0.8, timedelta(days=365)),
+    "medicine": KindOfMatter(0.7, timedelta(days=365)),
+    "work_lost": KindOfMatter(0.8, timedelta(days=365), ("work_won",)),
+    "work_won": KindOfMatter(0.7, timedelta(days=180), ("work_lost", "exam")),
+    "birth": KindOfMatter(0.9, timedelta(days=540)),
+    "break_up": KindOfMatter(0.8, timedelta(days=365), ("love",)),
+    "love": KindOfMatter(0.7, timedelta(days=365), ("break_up",)),
+    "move": KindOfMatter(0.7, timedelta(days=180)),
+    "exam": KindOfMatter(0.6, timedelta(days=120)),
+    "trouble": KindOfMatter(0.8, timedelta(days=365)),
+    "well": KindOfMatter(0.6, timedelta(days=60), ("illness", "medicine", "trouble", "exam")),
+})  # fmt: skip
+OF_ONE = frozenset({"work_lost", "work_won", "break_up", "love"})
+"""There is one of these at a time; of the others one ends another only where both name the same."""
+
+
+@dataclass(frozen=True)
+class Matter:
+    """``kind`` is one of ``KINDS``, ``score`` how near its examples are, about 0..1."""
+
+    kind: str
+    score: float
+
+    @property
+    def is_heard(self) -> bool:
+        return self.score >= HEARD
+
+
+NO_MATTER = Matter("", 0.0)
+
+
+@lru_cache(maxsize=4096)
+def matter(text: str) -> Matter:
+    """The matter that a text comes nearest to; ``NO_MATTER`` where nothing can be weighed."""
+    text = text[:LONGEST].strip()
+    near = nearness.fitted(MATTERS) if text else None
+    if near is None:
+        return NO_MATTER
+    scores = dict(zip(near.kinds, near.scores([text])[0].tolist(), strict=True))
+    kind = max((name for name in near.kinds if name != EVERYDAY), key=scores.__getitem__)
+    return Matter(kind, scores[kind])

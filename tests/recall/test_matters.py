@@ -1,0 +1,84 @@
+"""What moves a life is recalled where the mood is low, or where a question about oneself has no other answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from moechat.agent import Agent
+from moechat.memory.episodes import overview
+from moechat.reading import nearness
+from moechat.reading.matter import KINDS, matter
+from moechat.reading.saying import EVERYDAY, MATTERS
+from tests.houses import Home, say, silent
+
+EVERY_DAY = ("中午吃了面，还行", "下雨了，公园里没人", "那部剧第二季什么时候出", "地铁停了十分钟")
+
+
+@pytest.fixture
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home.build(tmp_path_factory.mktemp("life"))
+
+
+@pytest.fixture
+def agent(home: Home) -> Iterator[Agent]:
+    with home.open(silent()) as house:
+        yield house.agent()
+
+
+def lives(home: Home, agent: Agent, *texts: str, days: int = 1) -> None:
+    for text in texts:
+        say(agent, text)
+        home.clock.advance(minutes=2)
+    agent.finish()
+    home.clock.advance(hours=24 * days)
+
+
+def recalled(agent: Agent, text: str) -> str:
+    return "\n".join(hit.text for hit in agent.recall(text).hits if hit.recipe == "matters")
+
+
+def test_the_kinds_are_those_of_the_examples() -> None:
+    assert {one.kind for one in nearness.examples(MATTERS)} == {*KINDS, EVERYDAY}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("我姥爷上个月没了", "death"), ("they let me go on friday, whole office", "work_lost"),
+        ("医生让我开始吃优甲乐", "medicine"), ("we're expecting a baby in july", "birth"),
+    ],
+)  # fmt: skip
+def test_a_matter_is_heard_by_what_it_means(text: str, kind: str) -> None:
+    assert matter(text).is_heard and matter(text).kind == kind
+
+
+def test_small_talk_is_no_matter() -> None:
+    assert [text for text in EVERY_DAY if matter(text).is_heard] == []
+
+
+def test_a_low_mood_brings_to_mind_what_moves_a_life(home: Home, agent: Agent) -> None:
+    lives(home, agent, "我爷爷上周去世了")
+    for _ in range(3):
+        lives(home, agent, *EVERY_DAY, days=5)
+    assert "爷爷" in recalled(agent, "今天心情不太好")
+    assert "爷爷" not in recalled(agent, "奶茶涨价了")
+
+
+def test_what_is_over_or_long_ago_is_not_open(home: Home, agent: Agent) -> None:
+    lives(home, agent, "我被公司裁员了", days=20)
+    assert "裁员" in recalled(agent, "今天心情不太好")
+    lives(home, agent, "我拿到offer了，下周入职新公司")
+    assert "裁员" not in recalled(agent, "今天心情不太好")
+    lives(home, agent, "我爷爷上周去世了", days=800)
+    assert "爷爷" not in recalled(agent, "今天心情不太好")
+
+
+def test_the_overview_holds_what_matters_before_what_is_new_and_the_same_words_once(home: Home, agent: Agent) -> None:
+    lives(home, agent, "我昨天被公司裁员了", days=30)
+    for _ in range(6):
+        lives(home, agent, "我今天终于把论文交了", days=1)
+    told = [e.event.text for e in overview(agent.layers.episodes, agent.now(), (), 2)]
+    assert any("裁员" in text for text in told)
+    assert len(told) == len(set(told))
