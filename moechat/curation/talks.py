@@ -16,8 +16,8 @@ from moechat.turn import Shown
 
 Form = Literal["markdown", "text", "sillytavern", "json"]
 ENDINGS: Mapping[Form, str] = {"markdown": "md", "text": "txt", "sillytavern": "jsonl", "json": "jsonl"}
-UNNAMED = ("chat ", "chat:", "page ")
-"""How the name of a talk begins that no person gave it: those of front ends, and of the page."""
+UNNAMED = ("chat ", "chat:", "page ", "group:")
+"""How the name of a talk begins that no person gave it: those of front ends, of the page, and of several."""
 MAX_OWN_TITLE_CHARS = 24
 MAX_FIRST_MESSAGES = 3  # A talk is called after one of these: who begins says hello.
 MAX_REASONS = 3  # Memories that an export tells of a reply.

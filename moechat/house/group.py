@@ -25,9 +25,10 @@ from moechat.conversation import Conversation
 from moechat.errors import MoeChatError, NotFound
 from moechat.model import LONG_AGO
 from moechat.store.entries import GONE, Cast, Member, Order
-from moechat.turn import Ended, Recalled, Shown, TurnEvent
+from moechat.turn import Ended, Recalled, Shown, TurnEvent, TurnTrace
 
 PREFIX = "group:"  # How such talks are called.
+MAX_LINES = 10_000  # The newest lines, which are searched.
 GONE_LINE = ("", "", LONG_AGO)
 
 
@@ -128,6 +129,21 @@ class GroupLines:
 
     # ---- what is shown
 
+    def forks(self) -> dict[str, list[str]]:
+        """A talk of several has no branches."""
+        return {}
+
+    def from_here(self, line: str) -> list[str]:
+        """A line and all after it, newest first; none where it is not there."""
+        ids = [row.exchange.id for row in self.recent(MAX_LINES)]
+        return ids[ids.index(line) :][::-1] if line in ids else []
+
+    def search(self, text: str) -> list[str]:
+        """The lines that have all these words (case aside), newest first."""
+        rows, words = self.recent(MAX_LINES)[::-1], text.casefold().split()
+        there = [(row.exchange.id, f"{row.exchange.user}{row.exchange.char}".casefold()) for row in rows if words]
+        return [id_ for id_, whole in there if all(word in whole for word in words)]
+
     def recent(self, count: int, before: str | None = None) -> list[Shown]:
         """The newest lines, or those before one, oldest first, as exchanges of one side: ``Shown.by`` is the character who said
         it, "" a person. They come from the memory that has most of the talk."""
@@ -168,7 +184,7 @@ class GroupTalk:
     use from several threads.
 
     ``talk``, ``regenerate``, ``correct``, ``retract``, ``restore`` and ``path`` are as in a ``Conversation``, with lines in the
-    place of exchanges.
+    place of exchanges. It has more than twenty methods because each thing to do with such a talk is one of its own.
     """
 
     def __init__(self, name: str, agents: Callable[[str], Agent], cast: Cast) -> None:
@@ -323,6 +339,15 @@ class GroupTalk:
         """Give a line other words, in every memory."""
         self._change(line, lambda place, talk: talk.correct(
             place.id, **{"char" if place.is_reply else "user": user or char}))  # fmt: skip
+
+    def select(self, line: str, variant: int | None = None) -> None:
+        """Choose another of the replies in the place of this one."""
+        self._change(line, lambda place, talk: talk.select(place.id, variant or 0))
+
+    def trace(self, line: str) -> TurnTrace | None:
+        """As in a ``Conversation``."""
+        place = self.path.place(line)
+        return self.path.talks()[place.character].trace(place.id)
 
     def retract(self, *lines: str) -> None:
         """Take lines back everywhere, each with the replies that follow it up to the next message of a person."""

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from moechat.cue import Cue
 from moechat.curation.talks import ENDINGS, imports_by_talk, title
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
+from moechat.house.group import PREFIX, GroupTalk
 from moechat.house.studio import MAX_FILE_BYTES
 from moechat.settings.character import Language
 from moechat.turn import Shown
@@ -32,7 +33,7 @@ from moechat.web.drawing import macros, picture_of
 from moechat.web.exchange import Branches, Face
 from moechat.web.news import News
 from moechat.web.tray import Trays
-from moechat.web.turns import Turn, Turns
+from moechat.web.turns import AnyTalk, Turn, Turns
 from moechat.web.words import Words
 from moechat.when import Span
 
@@ -81,8 +82,13 @@ class Desk:
         PASS.get().require_character(place.character)
         return self.house.agent(place.character, _user(), place.world or None)
 
-    def conversation(self, place: Whereabouts) -> Conversation:
+    def conversation(self, place: Whereabouts) -> AnyTalk:
         agent = self.agent(place)
+        if place.talk.startswith(PREFIX):
+            group = self.house.groups.of(place.talk, place.character, _user(), place.world)
+            for one in group.cast.members:
+                PASS.get().require_character(one.character)
+            return group
         if not place.held:
             return agent.in_talk(place.talk)
         if (held := self._held.get((_user(), place))) is None:
@@ -104,6 +110,47 @@ class Desk:
         held = Whereabouts(place.character, place.world, held=number)
         self._held[_user(), held] = self.agent(place).hold(None if place.held else place.talk)
         return held
+
+    # ---- several in one talk
+
+    def gather(self, place: Whereabouts, characters: Sequence[str]) -> Whereabouts:
+        """Begin a talk of this character with others."""
+        for one in characters:
+            PASS.get().require_character(one)
+        group = self.house.groups.begin([place.character, *characters], _user(), place.world)
+        return replace(place, talk=group.name, held=0)
+
+    def recast(self, place: Whereabouts, action: Mapping[str, str]) -> Turn | None:
+        """Change who is in a talk and how they speak. The turn that begins where one is told to speak."""
+        group, name = self.conversation(place), action.get("name", "")
+        if not isinstance(group, GroupTalk):
+            raise NotFound("nobody else is in this talk")
+        match action.get("act", ""):
+            case "speak":
+                return self.turns.begin(group, lambda: group.speak(name))
+            case "mute" | "unmute" as act:
+                group.change_member(name, muted=act == "mute")
+            case "add":
+                PASS.get().require_character(name)
+                group.add(name)
+            case "remove":
+                group.remove(name)
+            case "person" if name.strip():
+                group.change_cast(people=tuple(dict.fromkeys([*group.cast.people, name.strip()])))
+            case "natural" | "list" | "manual" as order:
+                group.change_cast(order=order)
+        self.news.changed()
+        return None
+
+    def say(self, place: Whereabouts, text: str) -> Turn | None:
+        """The turn that a message begins; "NAME: …" is said by that person, where they are in the talk."""
+        talk, person = self.conversation(place), ""
+        if isinstance(talk, GroupTalk):
+            names = "|".join(map(re.escape, talk.cast.people))
+            if names and (label := re.match(rf"({names})\s*[:：]\s*(?=\S)", text)):
+                person, text = label[1], text[label.end() :]
+            return self.turns.begin(talk, lambda: talk.talk(text, person))
+        return self.turns.talk(talk, text)
 
     # ---- what is shown
 
@@ -144,7 +191,7 @@ class Desk:
         store = agent.store
         newest = sorted(store.tree.talks.values(), key=lambda talk: talk.newest or "", reverse=True)
         here = [
-            TalkEntry(Whereabouts(place.character, place.world, one.name), title(store, one.name), one.pinned, True)
+            TalkEntry(Whereabouts(place.character, place.world, one.name), _title(agent, one.name), one.pinned, True)
             for one in sorted(newest, key=lambda talk: (not talk.pinned, bool(talk.name)))
             if not one.away
         ]
@@ -161,10 +208,11 @@ class Desk:
         """What can be done with a talk: ``{html}``."""
         store = self.agent(place).store
         store.tree.require_talk(place.talk)
+        draw, talk = macros("talk", words), store.tree.talks[place.talk]
         days = [words.day(one.at.date()) for one in imports_by_talk(store).get(place.talk, ())]
-        form = macros("talk", words).one_talk(
-            place, title(store, place.talk), store.tree.talks[place.talk].pinned, days
-        )
+        there = {one.character for one in talk.cast.members} if talk.cast else set[str]()
+        others = [one for one in self.house.gallery.portraits() if one.folder in set(_characters(self.house)) - there]
+        form = draw.one_talk(place, title(store, place.talk), talk.pinned, days, talk.cast, others)
         return {"html": str(form)}
 
     def do_with_talk(self, place: Whereabouts, words: Words, action: Mapping[str, str]) -> View:
@@ -180,14 +228,17 @@ class Desk:
             name = title(agent.store, place.talk) or agent.character.name
             form: Any = values.get("form", "markdown")
             return {"file": f"{_FILE_SIGNS.sub(' ', name).strip()}.{ENDINGS[form]}", "text": done}
+        if isinstance(talk := self.conversation(place), GroupTalk):
+            talk.pass_on()
         self.news.changed()
         return {"note": words(f"talk_{act}_done"), "gone": act == "delete" and bool(place.talk)}
 
     def title(self, place: Whereabouts, agent: Agent, words: Words) -> str:
         chat = self.house.config.chat
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
-        draw, name = macros("talk", words), agent.character.name
-        called = draw.talk_name(place, "" if place.held else title(agent.store, place.talk))
+        draw, cast = macros("talk", words), agent.store.tree.cast(place.talk)
+        name = "、".join(one.name for one in cast.members) if cast else agent.character.name
+        called = draw.talk_name(place, "" if place.held else _title(agent, place.talk))
         return str(draw.header(name, called, self.house.connected, model, self._picture(place)))
 
     def _picture(self, place: Whereabouts) -> str:
@@ -203,7 +254,7 @@ class Desk:
         return {
             "exchanges": self._drawn(place, conversation, rows, face, turn),
             "more": more,
-            "greeting": "" if more else exchange.greeting(face),
+            "greeting": "" if more or face.is_one_of_several else exchange.greeting(face),
             "busy": turn is not None,
             "edition": edition,
             "notice": "" if before or turn else self._trouble(conversation, rows, words),
@@ -211,7 +262,8 @@ class Desk:
 
     def face(self, place: Whereabouts, words: Words) -> Face:
         character = self.agent(place).character
-        return Face(words, character.name, character.greeting, bool(place.held), self._picture(place))
+        several = place.talk.startswith(PREFIX)
+        return Face(words, character.name, character.greeting, bool(place.held), self._picture(place), several)
 
     def one(self, place: Whereabouts, words: Words, id_: str) -> list[View]:
         """A single exchange as it is now, none where it is gone."""
@@ -220,13 +272,13 @@ class Desk:
         return self._drawn(place, conversation, rows, self.face(place, words), turn)
 
     def _drawn(
-        self, place: Whereabouts, conversation: Conversation, rows: Sequence[Shown], face: Face, turn: Turn | None
+        self, place: Whereabouts, conversation: AnyTalk, rows: Sequence[Shown], face: Face, turn: Turn | None
     ) -> list[View]:
         forks = conversation.path.forks()
         path = {row.exchange.id for row in rows}
         views = []
         for row in rows:
-            one = row.exchange
+            one, face = row.exchange, self.face(replace(place, character=row.by), face.words) if row.by else face
             if turn is not None and (one.id == turn.exchange_id or one.status == "streaming"):
                 html = exchange.live(row, turn, face)
             else:
@@ -242,7 +294,8 @@ class Desk:
         rows = turn.conversation.path.shown([turn.exchange_id]) if turn.exchange_id else []
         if not rows:
             return None
-        return {"id": turn.exchange_id, "html": exchange.live(rows[0], turn, self.face(place, words))}
+        face = self.face(replace(place, character=rows[0].by or place.character), words)
+        return {"id": turn.exchange_id, "html": exchange.live(rows[0], turn, face)}
 
     def _spans(self, place: Whereabouts, row: Shown) -> Sequence[Span]:
         """The times that the message named, as they were understood then; of an old one, as they would be."""
@@ -252,7 +305,7 @@ class Desk:
         widths = self.agent(place).config.time.widths
         return Cue(one.user, one.at, widths=widths).spans if one.user else ()
 
-    def _trouble(self, conversation: Conversation, rows: Sequence[Shown], words: Words) -> str:
+    def _trouble(self, conversation: AnyTalk, rows: Sequence[Shown], words: Words) -> str:
         """What went wrong with the last turn, unless an exchange says so itself.
 
         A regeneration that failed leaves the reply that was there.
@@ -286,6 +339,12 @@ class Desk:
 
     def trace(self, place: Whereabouts, words: Words, id_: str) -> View:
         return {"html": str(macros("why", words).trace(self.conversation(place).trace(id_)))}
+
+
+def _title(agent: Agent, talk: str) -> str:
+    """What a talk is called; one of several, until somebody says something, by who is in it."""
+    cast = agent.store.tree.cast(talk)
+    return title(agent.store, talk) or "、".join(one.name for one in (cast.members if cast else ()))
 
 
 def _characters(house: House) -> list[str]:

@@ -19,13 +19,14 @@ from moechat.when import Span
 @dataclass(frozen=True)
 class Face:
     """Who is on the page: the character's name, greeting and picture, and the page's words. ``held``: nothing of this talk is
-    kept."""
+    kept. ``is_one_of_several``: each line has a name and no other side."""
 
     words: Words
     character: str
     greeting: str = ""
     held: bool = False
     picture: str = ""
+    is_one_of_several: bool = False
 
 
 @dataclass(frozen=True)

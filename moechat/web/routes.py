@@ -23,11 +23,12 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from moechat.access.keys import PASS, Pass
 from moechat.conversation import Conversation
 from moechat.errors import MoeChatError
+from moechat.house.group import GroupTalk
 from moechat.web import fault_words, page_files, rooms, settings_room
 from moechat.web.clicks import Visit, Whereabouts
 from moechat.web.desk import Desk, View, labels, language_words
 from moechat.web.rooms import Look
-from moechat.web.turns import Turn
+from moechat.web.turns import AnyTalk, Turn
 from moechat.web.words import Words
 
 STATIC = Path(__file__).parent / "static"
@@ -94,8 +95,10 @@ class Doings:
             "hold": lambda wish: {"place": asdict(desk.hold(wish.place))},
             "one-talk": lambda wish: desk.one_talk(wish.place, wish.words),
             "talk-do": lambda wish: desk.do_with_talk(wish.place, wish.words, wish.action),
-            "say": lambda wish: self._begun(wish, desk.turns.talk, wish.text) if wish.text.strip() else {},
-            "again": lambda wish: self._begun(wish, desk.turns.again, wish.id),
+            "gather": lambda wish: {"place": asdict(desk.gather(wish.place, wish.ids))},
+            "recast": self.recast,
+            "say": lambda wish: self._begun(wish, desk.say(wish.place, wish.text)) if wish.text.strip() else {},
+            "again": lambda wish: self._begun(wish, desk.turns.again(desk.conversation(wish.place), wish.id)),
             "choose": lambda wish: self._change(wish, lambda talk: talk.select(wish.id, wish.variant)),
             "branch": self.branch, "correct": self.correct, "delete": self.delete, "restore": self.restore,
             "stop": self.stop, "remember": self.remember, "room": self.room, "guide": self.guide,
@@ -111,8 +114,14 @@ class Doings:
         rest = {"labels": labels(words), "doors": rooms.switch(words, PASS.get()), "guide": is_new}
         return frame | {"talk": talk} | rest | gone
 
-    def _begun(self, wish: Wish, begin: Callable[[Conversation, str], Turn | None], text: str) -> View:
-        turn = begin(self.desk.conversation(wish.place), text)
+    def recast(self, wish: Wish) -> View:
+        """A change of who is in a talk: ``{html}`` of what can be done with it."""
+        turn = self.desk.recast(wish.place, wish.action)
+        return (
+            self._begun(wish, turn) if wish.action.get("act") == "speak" else self.desk.one_talk(wish.place, wish.words)
+        )
+
+    def _begun(self, wish: Wish, turn: Turn | None) -> View:
         self.desk.news.changed(wish.id)
         return {"note": wish.words("busy"), "bad": True} if turn is None else {"edition": self.desk.news.edition}
 
@@ -124,17 +133,23 @@ class Doings:
 
     def branch(self, wish: Wish) -> View:
         """Go on from an exchange; with a ``side``, from the end of the branch that begins with it."""
-        return self._change(wish, lambda talk: talk.select(talk.path.end_of(wish.id) if wish.side else wish.id))
+
+        def branch(talk: AnyTalk) -> None:
+            if isinstance(talk, Conversation):
+                talk.select(talk.path.end_of(wish.id) if wish.side else wish.id)
+
+        return self._change(wish, branch)
 
     def correct(self, wish: Wish) -> View:
         side = "char" if wish.side == "char" else "user"
-        note = {"note": wish.words("edited"), "offers": "again"} if side == "user" else {}
+        offers = side == "user" and not isinstance(self.desk.conversation(wish.place), GroupTalk)
+        note = {"note": wish.words("edited"), "offers": "again"} if offers else {}
         return self._change(wish, lambda talk: talk.correct(wish.id, **{side: wish.text})) | note
 
     def delete(self, wish: Wish) -> View:
         ids: list[str] = []
 
-        def gone(talk: Conversation) -> None:
+        def gone(talk: AnyTalk) -> None:
             ids.extend(talk.path.from_here(wish.id))
             talk.retract(*ids)
 
@@ -144,7 +159,7 @@ class Doings:
     def restore(self, wish: Wish) -> View:
         return self._change(wish, lambda talk: talk.restore(*wish.ids)) | {"note": wish.words("undone")}
 
-    def _change(self, wish: Wish, change: Callable[[Conversation], object]) -> View:
+    def _change(self, wish: Wish, change: Callable[[AnyTalk], object]) -> View:
         talk = self.desk.conversation(wish.place)
         if self.desk.turns.current(talk):
             return {"note": wish.words("wait_reply"), "bad": True}
@@ -233,15 +248,16 @@ def router(desk: Desk) -> APIRouter:
 
 async def _stream(desk: Desk, wish: Wish) -> AsyncIterator[str]:
     """``talk`` events with the newest page when something has changed, ``live`` events with the growing exchange between."""
-    edition, busy, version = -1, False, None
+    edition, answered, version = -1, None, None  # ``answered``: what the reply on its way answers
     with desk.news.listening() as bell:
         while True:
             bell.clear()
             try:
                 turn = desk.turns.current(await run_in_threadpool(desk.conversation, wish.place))
-                if desk.news.edition != edition or (turn is not None) != busy or (turn and version is None):
-                    touched, edition = desk.news.touched(edition), desk.news.edition
-                    busy, version = turn is not None, turn.version if turn and turn.exchange_id else None
+                now = turn.exchange_id if turn else None
+                if desk.news.edition != edition or now != answered or (turn and version is None):
+                    touched, edition, answered = desk.news.touched(edition), desk.news.edition, now
+                    version = turn.version if turn and turn.exchange_id else None
                     yield _event("talk", await run_in_threadpool(_talk, desk, wish, touched))
                 elif turn and turn.version != version:
                     version = turn.version

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 
 from moechat.conversation import Conversation
 from moechat.errors import MoeChatError
+from moechat.house.group import GroupTalk
 from moechat.model import Recollection
 from moechat.turn import Delta, Ended, Recalled, TurnEvent
 
 ASK_S = 0.05  # The pause between two attempts to stop a reply.
 
 log = logging.getLogger(__name__)
+AnyTalk = Conversation | GroupTalk
 
 
 class Turn:
@@ -27,7 +29,7 @@ class Turn:
 
     def __init__(
         self,
-        conversation: Conversation,
+        conversation: AnyTalk,
         events: Iterator[TurnEvent],
         grown: Callable[[], None] = lambda: None,
         *,
@@ -78,6 +80,7 @@ class Turn:
     def _take(self, event: TurnEvent) -> None:
         match event:
             case Recalled(exchange_id=id_, recollection=recollection):
+                self.reply = self.reply if self.exchange_id == id_ else ""  # another's, where several answer
                 self.exchange_id = id_
                 self.recollection = recollection
                 self.has_recalled = True
@@ -94,36 +97,35 @@ class Turns:
     """
 
     def __init__(self, grown: Callable[[], None] = lambda: None) -> None:
-        self._turns: dict[Conversation, Turn] = {}
+        self._turns: dict[AnyTalk, Turn] = {}
         self._lock = threading.Lock()
         self._grown = grown
 
-    def last(self, conversation: Conversation) -> Turn | None:
+    def last(self, conversation: AnyTalk) -> Turn | None:
         """The newest turn, be it over or not."""
         return self._turns.get(conversation)
 
-    def current(self, conversation: Conversation) -> Turn | None:
+    def current(self, conversation: AnyTalk) -> Turn | None:
         turn = self.last(conversation)
         return turn if turn is not None and not turn.over.is_set() else None
 
-    def talk(self, conversation: Conversation, text: str) -> Turn | None:
+    def talk(self, conversation: AnyTalk, text: str) -> Turn | None:
         """The turn that begins, or None where the last one is not over."""
-        return self._begin(conversation, lambda: conversation.talk(text))
+        return self.begin(conversation, lambda: conversation.talk(text))
 
-    def again(self, conversation: Conversation, id_: str = "") -> Turn | None:
+    def again(self, conversation: AnyTalk, id_: str = "") -> Turn | None:
         """Another reply to an exchange, "": to the last one."""
-        return self._begin(conversation, lambda: conversation.regenerate(id_), id_)
+        return self.begin(conversation, lambda: conversation.regenerate(id_), id_)
 
-    def _begin(
-        self, conversation: Conversation, events: Callable[[], Iterator[TurnEvent]], id_: str = ""
-    ) -> Turn | None:
+    def begin(self, conversation: AnyTalk, events: Callable[[], Iterator[TurnEvent]], id_: str = "") -> Turn | None:
+        """The turn that ``events`` are of; None where the last one is not over."""
         with self._lock:
             if self.current(conversation):
                 return None
             turn = self._turns[conversation] = Turn(conversation, events(), self._grown, exchange_id=id_)
             return turn.start()
 
-    def stop(self, conversation: Conversation) -> None:
+    def stop(self, conversation: AnyTalk) -> None:
         if (turn := self.current(conversation)) is not None:
             turn.stop()
 

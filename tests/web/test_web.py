@@ -23,6 +23,7 @@ from moechat.ai.scripted import Line
 from moechat.errors import MoeChatError
 from moechat.house.gallery import Portrait
 from moechat.model import Exchange
+from moechat.store.entries import Cast, Member
 from moechat.turn import Shown
 from moechat.web import drawing, exchange, markdown, running, serve, why, words
 from moechat.web.clicks import Whereabouts
@@ -149,6 +150,9 @@ def test_names_and_problems_stay_text_too() -> None:
         "small", "img",
     }  # fmt: skip
     assert reader.text.count(EVIL) == 10
+    company = Reader(f"{draw.company(place, Cast((Member(EVIL, EVIL),), (EVIL,)), [evil])}")
+    assert company.tags <= {"section", "div", "strong", "button", "p", "form", "input"}
+    assert company.text.count(EVIL) == 6
 
 
 @pytest.mark.parametrize(

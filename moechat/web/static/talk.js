@@ -421,7 +421,12 @@ document.addEventListener("moechat:frame", () => {
   async function begin(data) {
     const name = data.get("name").trim();
     const kind = data.get("kind");
-    if (kind === "held") {
+    if (data.getAll("with").length) {
+      const view = await ask("gather", { ids: data.getAll("with") });
+      if (!view?.place) return;
+      if (name) await ask("talk-do", { ...view.place, action: { act: "title", title: name } });
+      await go(view.place);
+    } else if (kind === "held") {
       const view = await ask("hold");
       if (view?.place) await go(view.place);
     } else if (!name && kind === "world") {
@@ -445,6 +450,11 @@ document.addEventListener("moechat:frame", () => {
     await (view.gone && name === state.place.talk ? go({ talk: "", held: 0 }) : window.moechat.open());
     box.focus();
   }
+  async function recast(name, action) {
+    const view = await ask("recast", { talk: name, action });
+    if (view?.html) unfold(made(view.html));
+    else if (view && !view.bad) fold();
+  }
   const around_the_talk = {
     go: ({ talk: name, world, held }) => { fold(); go({ talk: name, world, held: Number(held) }); },
     talks: () => (sheet.hidden ? unfold(part("characters"), part("talks")) : fold()),
@@ -461,7 +471,19 @@ document.addEventListener("moechat:frame", () => {
       const reasons = String(sheet.querySelector("[name=reasons]")?.checked ?? false);
       withTalk(data.talk, { act: data.act, form: data.form, forget: data.forget, reasons });
     },
-    "new-talk": () => unfold(made(`<div>${state.labels.new_talk}</div>`)),
+    recast: ({ act, who, talk: there }) => recast(there, { act, name: who ?? "" }),
+    "new-talk": () => {
+      const form = made(`<div>${state.labels.new_talk}</div>`);
+      const others = [...document.querySelectorAll("#characters [data-name]")].filter((one) => one.dataset.name !== state.place.character);
+      for (const one of others) { // Whoever is ticked is in the talk as well.
+        const label = Object.assign(document.createElement("label"), { className: "choice" });
+        const tick = Object.assign(document.createElement("input"), { type: "checkbox", name: "with", value: one.dataset.name });
+        label.append(tick, Object.assign(document.createElement("span"), { textContent: one.querySelector(".name").firstChild.textContent.trim() }));
+        form.querySelector(".with").append(label);
+      }
+      form.querySelector(".with").hidden = !others.length;
+      unfold(form);
+    },
     find: () => (sheet.hidden ? find() : fold()),
     close: fold,
     around: ({ id }) => { fold(); around(id); },
@@ -487,7 +509,8 @@ document.addEventListener("moechat:frame", () => {
   sheet.addEventListener("submit", (event) => {
     event.preventDefault();
     const data = new FormData(event.target);
-    if (event.target.dataset.do === "title") withTalk(event.target.dataset.talk, { act: "title", title: data.get("title") });
+    if (event.target.dataset.do === "person") recast(event.target.dataset.talk, { act: "person", name: data.get("person") });
+    else if (event.target.dataset.do === "title") withTalk(event.target.dataset.talk, { act: "title", title: data.get("title") });
     else begin(data);
   });
   sheet.addEventListener("keydown", (event) => { if (event.key === "Escape") fold(); });
