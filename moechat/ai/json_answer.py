@@ -12,6 +12,7 @@ import json_repair
 from moechat.ai.cleaner import without_thoughts
 
 DEEPEST = 50  # An answer has four levels.
+REPAIRED = 8_000  # Characters of an answer that is no JSON; what is beyond them counts as cut off.
 # A brace that no key follows opens no object. The repair takes the square of their number in time.
 _NO_OBJECT = re.compile(r"\{(?!\s*(?:[\"'“‘}]|[A-Za-z_]\w*\s*[\"']?\s*:|$))")
 
@@ -29,7 +30,7 @@ def json_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(whole)
     except ValueError:
-        value = json_repair.loads(_NO_OBJECT.sub("(", whole), skip_json_loads=True)
+        value = json_repair.loads(_NO_OBJECT.sub("(", whole[:REPAIRED]), skip_json_loads=True)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):

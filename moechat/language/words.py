@@ -11,7 +11,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
 from moechat.language.lexicon import Lexicon
@@ -19,6 +19,7 @@ from moechat.when.names import HAN
 
 LONGEST_TOKEN = 64
 LONGEST_RUN = 400  # Characters without a mark that are segmented at once: the time grows with their square.
+SEGMENTED = 4_000  # Chinese characters of a text that are segmented; of those beyond every two are a word.
 COUNTED = 65536  # texts whose tokens are remembered
 
 _CJK = HAN + "\u3040-\u30ff"
@@ -99,9 +100,8 @@ def tokens(text: str, *, bigrams: bool = True) -> list[str]:
     words are stemmed; numbers stay.
     """
     result: list[str] = []
-    for run, word in _RUNS.findall(fold(text)):
-        if run:
-            segments = _segment(run)
+    for segments, word in _runs(text):
+        if segments:
             result.extend(_with_pairs(segments) if bigrams else segments)
         else:
             result.extend(_latin(word))
@@ -112,9 +112,8 @@ def content_tokens(text: str) -> list[str]:
     """The tokens of ``text`` that say something about the matter: no stop words, and no character pairs with a pronoun or a
     question word in them. Other pairs stay, though they cross stop words: they find phrases."""
     result: list[str] = []
-    for run, word in _RUNS.findall(fold(text)):
-        if run:
-            segments = _segment(run)
+    for segments, word in _runs(text):
+        if segments:
             pairs = _with_pairs(segments)[len(segments) :]
             result.extend(segments)
             result.extend(pair for pair in pairs if _PERSON_OR_QUESTION.isdisjoint(pair))
@@ -137,8 +136,8 @@ def is_stop_word(token: str) -> bool:
 def words(text: str) -> list[str]:
     """The words of ``text`` as they are read (folded, not stemmed, no bigrams), stop words included."""
     result: list[str] = []
-    for run, word in _RUNS.findall(fold(text)):
-        result.extend(_segment(run) if run else [word[:LONGEST_TOKEN]])
+    for segments, word in _runs(text):
+        result.extend(segments or [word[:LONGEST_TOKEN]])
     return result
 
 
@@ -241,6 +240,15 @@ def _with_pairs(segments: Sequence[str]) -> list[str]:
     run = "".join(segments)
     whole_words = set(segments)
     return [*segments, *(run[i : i + 2] for i in range(len(run) - 1) if run[i : i + 2] not in whole_words)]
+
+
+def _runs(text: str) -> Iterator[tuple[Sequence[str], str]]:
+    """In the order of the text: the words of a run of Chinese characters, or a word of letters and digits."""
+    left = SEGMENTED
+    for run, word in _RUNS.findall(fold(text)):
+        beyond = [run[at : at + 2] for at in range(left, len(run), 2)]
+        yield (*_segment(run[:left]), *beyond), word
+        left = max(0, left - len(run))
 
 
 @lru_cache(maxsize=256)  # Recall, rules and indexes take the same message apart.

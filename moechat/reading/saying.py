@@ -15,14 +15,14 @@ from pathlib import Path
 from moechat.model import Mark
 from moechat.reading import nearness
 from moechat.reading.patterns import Patterns, patterns
+from moechat.when import LONGEST_READ
 
-LONGEST = 10_000  # What lies further on in a pasted text is not looked at.
 NEAR_DANGER = 0.1  # The sentences of a message are weighed for danger from this score of the whole.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
 SAYINGS, LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("sayings", "limits", "matters"))
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
-_QUOTED = re.compile(r"[“「『\"《][^”」』\"》]*[”」』\"》]")
+_QUOTED = re.compile(r"[“「『\"《][^”」』\"》]{0,500}[”」』\"》]")
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
 
 
@@ -56,7 +56,7 @@ class Saying:
 def saying(text: str) -> Saying:
     """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say: they are weighed one by
     one where the whole lies near it."""
-    text = text[:LONGEST].replace("’", "'")
+    text = text[:LONGEST_READ].replace("’", "'")
     kind = _danger_by_words(text)
     near = nearness.fitted(SAYINGS) if text.strip() else None
     if near is None:
@@ -120,8 +120,9 @@ def _is_told(text: str) -> bool:
 
 def earnest(text: str) -> str:
     """The message without what only sounds like pain."""
+    text = text[:LONGEST_READ]
     for words in _words():
-        text = words["mark"]["figure"].sub("", text[:LONGEST])
+        text = words["mark"]["figure"].sub("", text)
     return text
 
 
@@ -130,6 +131,7 @@ def mark(text: str, keyword: str = "") -> Mark:
     """The mark of what was said, by its words alone: ``delicate`` for pain and intimate matters, ``care`` for health and safety.
     ``keyword`` is that of a fact. A reader in doubt takes it for pain: a memory that is kept for the right moment costs less
     than one that is brought up at the wrong one."""
+    text = text[:LONGEST_READ]
     meant = earnest(text)
     if _danger_by_words(text) or any(words["mark"]["delicate"].search(meant) for words in _words()):
         return "delicate"

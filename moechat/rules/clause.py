@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal, cast
 
 from moechat.rules.table import Language, PatternTable, table
+from moechat.when import LONGEST_READ
 
 Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", "wish", "plan", "past", "hearsay"]
 
-LONGEST = 10_000  # What lies further on in a pasted text is not looked at,
-LONGEST_SENTENCE = 400  # nor in a sentence: a pattern may take the square of its length.
+MAX_SENTENCES, LONGEST_SENTENCE = 200, 400  # What is beyond is not read: a pattern may take the square of a length.
 _CAPITAL = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]")
 _RUN = re.compile(r"([^\w\n])\1{3,}")
 USER, OTHER, UNKNOWN = "user", "", "?"
@@ -70,7 +71,7 @@ def read_clauses(message: str, language: Language) -> list[Clause]:
 def readable(message: str) -> str:
     """The part of a message that is read, without its outer blanks. Of a mark or a blank that stands more than three times in a
     row three stay: patterns that look ahead from each take the square of their number in time."""
-    return _RUN.sub(r"\1\1\1", message[:LONGEST]).strip()
+    return _RUN.sub(r"\1\1\1", message[:LONGEST_READ]).strip()
 
 
 def meant(clause: Clause, mood: Mood) -> Clause:
@@ -107,7 +108,7 @@ class _ClauseReader:
                 text = pattern.sub(_with_capitals, text)
         self._greets = words["hello"].search(text) is not None
         clauses: list[Clause] = []
-        for sentence in words["sentence"].finditer(text):
+        for sentence in islice(words["sentence"].finditer(text), MAX_SENTENCES):
             clauses.extend(self._sentence(sentence.group().strip()[:LONGEST_SENTENCE], clauses))
         return [meant(clause, whole) for clause in clauses] if whole else self._jokes_taken_back(clauses)
 

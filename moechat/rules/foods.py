@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from moechat.when import LONGEST_READ
+
 LONGEST_WITHOUT = 16  # So many characters before a word may say that it is left out.
-SHORTEST_MISSPELT = 6  # Of a word of fewer letters a wrong one makes another word.
+SHORTEST_MISSPELT, LONGEST_MISSPELT = 6, 24  # Of a word of fewer letters a wrong one makes another word.
 _LOOKS = re.compile(
     r"(?:成|像|跟|如)(?:了|个|根|只)*\w{1,4}|\b(?:like|as)(?: an?)?(?: \w+)? \w+|\b(?:it'?s|just|only) \w+ or nothing"
 )
@@ -68,7 +70,7 @@ def words(text: str) -> list[str]:
 def _found(text: str) -> tuple[tuple[str, bool], ...]:
     """Each word of the table in a text, the longest that fits, and whether the text says that it is left out. An English word of
     six letters or more may have one wrong."""
-    text = _LOOKS.sub(" ", text.casefold().replace("’", "'"))
+    text = _LOOKS.sub(" ", text[:LONGEST_READ].casefold().replace("’", "'"))
     return tuple(
         (word, bool(_WITHOUT.search(text, *_before(match)) or _FREE.match(text, match.end())))
         for match in _table().word.finditer(text)
@@ -137,6 +139,6 @@ def _table() -> _FoodTable:
     longest_first = sorted(every, key=len, reverse=True)
     latin = "|".join(re.escape(word) for word in longest_first if word.isascii())
     han = "|".join(re.escape(word) for word in longest_first if not word.isascii())
-    other = rf"[a-z]{{{SHORTEST_MISSPELT},}}"
+    other = rf"[a-z]{{{SHORTEST_MISSPELT},{LONGEST_MISSPELT}}}"
     pattern = rf"(?<![a-z])(?:(?P<latin>{latin})(?:e?s)?|(?P<other>{other}))(?![a-z])|(?P<han>{han})"
     return _FoodTable(re.compile(pattern), parts, names, kinds, without, frozenset(states), near)

@@ -15,6 +15,7 @@ from typing import Literal
 from moechat.reading.saying import Saying, saying
 from moechat.rules.clause import IN_DOUBT, Clause, Mood, meant, read_clauses
 from moechat.rules.table import Language, table
+from moechat.when import LONGEST_READ
 from moechat.when.names import HAN_CHARACTER
 
 Play = Literal["", "role", "quotation", "joke"]
@@ -63,6 +64,8 @@ class Reading:
 def read(text: str, before: Sequence[str] = (), after: str = "", language: Language | None = None) -> Reading:
     """The reading of a message of the user's. ``before`` are the messages before it in the same talk, oldest first, and
     ``after`` is the next one, where there is one: it may take this one back. ``language`` None: by the message's letters."""
+    text, after = text[:LONGEST_READ], after[:LONGEST_READ]
+    before = [one[:LONGEST_READ] for one in before[-MAX_BEFORE:]]
     tongue = language_of(text, language)
     play: Play = "joke" if after and takes_back(after) else goes_on(before) if before else ""
     return _read(text, tongue, "" if ends_play(text) else play)
@@ -80,8 +83,7 @@ def _read(text: str, language: Language, play: Play) -> Reading:
 
 def goes_on(before: Sequence[str]) -> Play:
     """What play the messages ``before``, oldest first, have announced and not ended."""
-    recent = before[-MAX_BEFORE:]
-    for place, text in enumerate(reversed(recent)):
+    for place, text in enumerate(reversed(before[-MAX_BEFORE:])):
         words = table(language_of(text))
         if ends_play(text):
             return ""

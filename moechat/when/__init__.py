@@ -6,12 +6,13 @@ it stands before a memory. ``WIDTHS`` are the widths of vague words in days.
 
 from moechat.when.moving import moved, moves
 from moechat.when.periods import Anchors
-from moechat.when.reader import SecondReader, Use, resolve, second_reader
+from moechat.when.reader import LONGEST_READ, SecondReader, Use, resolve, second_reader
 from moechat.when.shapes import WIDTHS
 from moechat.when.span import Precision, Span, precision_of, shown
 from moechat.when.tense import asks
 
 __all__ = [
+    "LONGEST_READ",
     "WIDTHS",
     "Anchors",
     "Precision",

@@ -78,8 +78,7 @@ def _span(text: str, row: dict[str, Any], now: datetime) -> Span | None:
 Use = Literal["recall", "writing"]
 
 _MEASURED = re.compile(r"\d|[年月周天日号时点分秒季]|小时|星期|礼拜|世纪")
-# What lies further on in a pasted text is not looked at.
-LONGEST = 10_000
+LONGEST_READ = 4_000  # What lies further on in a pasted text is stored, but not read for what it says.
 
 # What is quoted was said from another day: 你说的“明天见”. A message that is all quotation is read.
 _QUOTED = (
@@ -131,7 +130,7 @@ def resolve(
         spans = list(_remembered(text, now.isoformat(), now, now.tzinfo, use, own))
     if second is None or not has_han(text):
         return spans
-    rest = CHINESE.unread(text[:LONGEST])
+    rest = CHINESE.unread(text[:LONGEST_READ])
     for span in spans:
         rest = rest[: span.at[0]] + " " * (span.at[1] - span.at[0]) + rest[span.at[1] :]
     return sorted([*spans, *second(rest, now)], key=lambda span: span.at) if _MEASURED.search(rest) else spans
@@ -166,7 +165,7 @@ def _resolve(
     present = now.replace(tzinfo=None, microsecond=0, fold=0)
     ctx = TextContext(present, widths, use, now.tzinfo, anchors, plan, is_earlier)
     readings: list[tuple[int, int, Period]] = []
-    text = text[:LONGEST]
+    text = text[:LONGEST_READ]
     if compiled(_WORKS).search(text) and not compiled(_TALK).search(text):
         return ()
     rest = compiled(_QUOTED).sub(lambda quoted: "\0" * len(quoted.group()), text)

@@ -1,53 +1,73 @@
-"""No reader of foreign text takes more than about twice as long over twice the text."""
+"""No reader of foreign text takes more than about twice as long over twice the text: a short part of ``tests.fuzz.growth``."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
-from moechat.cards.macros import Macros, unknown
-from moechat.rules import foods
-from moechat.serve import history
-from moechat.web import drawing, markdown
-from tests.fuzz.parsers import _cleaned
-from tests.fuzz.sentences import NOW, READERS, Sentence
+from tests.fuzz.growth import KB, MOST, Read, Text, calls, cpu_s, doors, slow, texts
 
 SHORT, LONG = 6_000, 24_000
-MOST = 9.0  # A line takes four times as long over four times the text, a square sixteen times.
-FREE_S = 0.25  # A noisy machine may take so long over anything.
-PIECES = ("“", "[", "<context>", "a*", "a ", "\n", "的", "1", "，我", "{{", "*a ", "<think>", "n't ", "1\n", "milk ")
+MOST_TIMES = 9.0  # A line takes four times as long over four times the text, a square sixteen times.
+FREE_S, FREE_CALLS = 0.25, 3_000
+ROOT = Path(__file__).parents[2]
 
 
-def _messages(text: str) -> None:
-    sent = [{"role": role, "content": text} for role in ("user", "assistant", "system", "user", "assistant", "system")]
-    history.read([*sent, {"role": "user", "content": f"### Task:{text}"}])
+@pytest.fixture(scope="module")
+def readers() -> Iterator[Mapping[str, Read]]:
+    with doors() as every:
+        for read in every.values():
+            read("我住在杭州, I live in Leeds")  # what it loads is loaded
+        yield every
 
 
-DOORS: dict[str, Callable[[str], object]] = {
-    "messages": _messages,
-    "markdown": markdown.html,
-    "macros": lambda text: (Macros({"char": "a", "user": "b"}, NOW).fill(text), unknown(text)),
-    "reply": lambda text: _cleaned(text, 7),
-    "foods": foods.held,
-    "memory": lambda text: drawing.to_person(text, "阿明"),
-    **{name: lambda text, read=read: read(Sentence(text, "我住在杭州", NOW)) for name, read in READERS.items()},  # type: ignore[misc]
-}
+def test_twice_the_text_calls_no_more_than_about_twice_the_functions(readers: Mapping[str, Read]) -> None:
+    much = {}
+    for text in [*texts(30)][::3]:
+        for name, read in readers.items():
+            if name != "turn":
+                short, long = (calls(read, text.of(size)) for size in (8 * KB, 16 * KB))
+                if long > max(MOST * short, FREE_CALLS):
+                    much[name, text] = (short, long)
+    assert much == {}
 
 
-def _cpu_s(read: Callable[[str], object], text: str) -> float:
-    begun = time.process_time()
-    read(text)
-    return time.process_time() - begun
+def test_four_times_the_text_takes_no_square_of_the_time(readers: Mapping[str, Read]) -> None:
+    long = {}
+    for text in [*texts(30)][1::3]:
+        for name, read in readers.items():
+            if name != "turn" or text.piece in ("[", "1"):
+                times = [cpu_s(read, text.of(size)) for size in (SHORT, LONG)]
+                if times[1] > max(FREE_S, MOST_TIMES * times[0]):
+                    long[name, text] = times
+    assert long == {}
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_what_comes_in_costs_no_more_than_its_length(door: str) -> None:
-    read, slow = DOORS[door], {}
-    read("我住在杭州, I live in Leeds")  # what it loads is loaded
-    for piece in PIECES:
-        short, long = (_cpu_s(read, (piece * size)[:size]) for size in (SHORT, LONG))
-        if long > max(FREE_S, MOST * short):
-            slow[piece] = (short, long)
-    assert slow == {}
+def test_a_square_is_found() -> None:
+    def pairs(text: str) -> int:
+        return sum(text[at] == text[other] for at in range(0, len(text), 64) for other in range(0, len(text), 8))
+
+    assert "then" in slow("pairs", pairs, Text("", "a"), 64) or "s over" in slow("pairs", pairs, Text("", "a"), 64)
+    assert calls(lambda text: [text.find("b") for _ in text], "a" * 2000) > 2 * calls(
+        lambda text: [text.find("b") for _ in text], "a" * 900
+    )
+
+
+@pytest.mark.soak
+def test_two_hundred_texts_up_to_half_a_megabyte() -> None:
+    seed = os.environ.get("SEED", "1")
+    command = [sys.executable, "-m", "tests.fuzz.growth", "--seeds", "200", "--largest", "512", "--seed", seed]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

@@ -83,7 +83,7 @@ def test_hostile_strings_do_not_raise():
     for text in ("\ud800孤", "\x00", "a" * 100_000, "好" * 5_000, "İ", "ﷺ", "𠀀𠀁", "👩‍👩‍👧"):
         assert all(token.encode("utf-8") and len(token) <= 64 for token in tokens(text))
     assert "" not in tokens("ArithmeticError'hmeticError'hmeticError'hmeticError'hmeticError'y")
-    assert set(words("程序员" * 2000)) <= {"程序员", "程序", "员", "程", "序员"}
+    assert set(words("程序员" * 1300)) <= {"程序员", "程序", "员", "程", "序员"}
 
 
 def test_threads_get_the_same_tokens():

@@ -16,7 +16,7 @@ from moechat.language.words import is_stop_word, tokens
 from moechat.model import Hit, Layer
 from moechat.rules import message
 from moechat.rules.clause import Clause
-from moechat.when import Span, resolve
+from moechat.when import LONGEST_READ, Span, resolve
 from moechat.when.names import has_han
 
 _SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
@@ -61,6 +61,7 @@ class Memories:
 
     def _of(self, layer: Layer, text: str, at: datetime | None, before: Sequence[str]) -> list[Told]:
         """What of a message can answer: all of it, or each sentence of a long one. Questions, requests and play cannot."""
+        text = text[:LONGEST_READ]
         clauses = [clause.text for clause in message.read(text, before).clauses if self._tells(clause)]
         parts = [text.strip()] if len(text) <= LONGEST_TOLD else [part.strip() for part in _SENTENCE.findall(text)]
         telling = [(part, [one for one in clauses if one in part or len(parts) == 1]) for part in parts]
