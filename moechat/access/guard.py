@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moechat.access import login
 from moechat.access.attempts import Attempts
-from moechat.access.keys import EVERYTHING, PASS, Key, Keyring, Pass, pass_of
+from moechat.access.keys import BUDGETS, EVERYTHING, PASS, Key, Keyring, Pass, pass_of
 from moechat.access.login_words import language_of, word
 from moechat.access.register import OWNER, Register
 from moechat.errors import DataError
@@ -140,6 +140,8 @@ class Guard:
             body = await self._body(headers, receive, MAX_LOGIN if at_login else most)
             if at_login:
                 return await self._at_login(scope, headers, body)
+            if self.door.keyring is not None:
+                self.door.keyring.spend(PASS.get().key, sent=len(body))
         except Refusal as refusal:
             return _refused(refusal, headers)
         except (DataError, OSError) as damage:
@@ -215,8 +217,8 @@ class Guard:
         scheme, _, token = _one(headers, "authorization").partition(" ")
         word = token.strip() if scheme.casefold() == "bearer" else _one(headers, "x-api-key")
         ring = self.door.keyring
-        if not word or ring is None:
-            return None
+        if not word or ring is None or self.door.register is not None:
+            return None  # The page is for people: a key opens it at its login alone.
         if self._is_open(scope) and not word.startswith("mk-"):
             return None
         address = self._begin_try(scope)
@@ -224,7 +226,7 @@ class Guard:
         if key is None:
             raise Refusal(401, "this key opens nothing here")
         self._attempts.forgive(address)
-        return _in_time(ring, key)
+        return _in_time(ring, key, headers)
 
     async def _by_session(self, scope: Scope, headers: Headers) -> Pass | None:
         register = self.door.register
@@ -239,7 +241,7 @@ class Guard:
             key = ring.marked(session.key) if ring is not None else None
             if ring is None or key is None:
                 return None
-            return _in_time(ring, key) if scope["method"] == "POST" else pass_of(key)
+            return _in_time(ring, key, headers) if scope["method"] == "POST" else pass_of(key)
         return EVERYTHING if session.principal == OWNER else Pass(users=frozenset({session.principal}))
 
     async def _at_login(self, scope: Scope, headers: Headers, body: bytes) -> Response:
@@ -287,7 +289,8 @@ class Guard:
 
     async def _body(self, headers: Headers, receive: Receive, most: int) -> bytes:
         """The whole body, read within bounds of size and time."""
-        too_large = Refusal(413, f"the body is larger than {most} bytes; send less at once")
+        language = language_of(headers.get("accept-language", "en"))
+        too_large = Refusal(413, word("large", language, most=most))
         length = _one(headers, "content-length")
         if length and not (length.isdecimal() and len(length) < 20 and int(length) <= most):
             raise too_large
@@ -330,11 +333,12 @@ def _for_origin(door: Door, headers: Headers) -> tuple[tuple[bytes, bytes], ...]
     return *shown, (b"access-control-expose-headers", b"retry-after, x-request-id")
 
 
-def _in_time(ring: Keyring, key: Key) -> Pass:
-    """What a key opens. Raises Refusal where it comes too often."""
+def _in_time(ring: Keyring, key: Key, headers: Headers) -> Pass:
+    """What a key opens. Raises Refusal where it comes too often, or has sent or cost too much."""
     if wait_s := ring.wait_s(key):
-        words = f"{key.per_minute} requests a minute are answered; come again in {wait_s} s"
-        raise Refusal(429, words, wait_s=wait_s)
+        language = language_of(headers.get("accept-language", "en"))
+        most = {"rate": key.per_minute, "mb": int(BUDGETS["bytes"]) >> 20, "cpu": int(BUDGETS["cpu_s"])}
+        raise Refusal(429, word("often", language, wait=wait_s, **most), wait_s=wait_s)
     return pass_of(key)
 
 

@@ -10,10 +10,11 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import AwareDatetime
 
@@ -26,6 +27,9 @@ FILE = "keys.json"
 KEY_LETTERS, ID_LETTERS = 32, 8
 MOST_KEYS = 1000
 PER_MINUTE, NEW, ANY_RATE = 120, 50, 1_000_000
+Spent = Literal["requests", "bytes", "cpu_s"]
+BUDGETS: Mapping[Spent, float] = {"bytes": 32 << 20, "cpu_s": 30.0}
+"""What a key may send in a minute, and what its requests may cost, before it has to wait."""
 
 
 class Key(Kept):
@@ -121,7 +125,7 @@ class Keyring:
         self._file = LedgerFile(data / FILE, _Keys, "every key has to be made anew")
         self._clock, self._seconds = clock or SystemClock(), seconds
         self._lock = threading.Lock()
-        self._spent: dict[str, tuple[float, float]] = {}  # by key: (requests in hand, when that was)
+        self._spent: dict[tuple[str, Spent], tuple[float, float]] = {}  # (what is in hand, when that was)
         self._whole = (
             (Key(id="", name="", mark=_mark(whole), since=self._clock.now(), per_minute=ANY_RATE),) if whole else ()
         )
@@ -177,15 +181,30 @@ class Keyring:
 
     def wait_s(self, key: Key) -> int:
         """How many seconds a key has to wait for its next request, 0 where it may come now, which counts."""
-        now, rate = self._seconds(), key.per_minute / 60
         with self._lock:
-            left, at = self._spent.get(key.id, (float(key.per_minute), now))
-            left = min(left + (now - at) * rate, float(key.per_minute))
-            if left < 1:
-                self._spent[key.id] = left, now
-                return math.ceil((1 - left) / rate)
-            self._spent[key.id] = left - 1, now
-            return 0
+            lacking = {"requests": 1 - self._left(key.id, "requests", key.per_minute)}
+            if key.id:
+                lacking |= {what: -self._left(key.id, what, most) for what, most in BUDGETS.items()}
+            wait = max(lack * 60 / BUDGETS.get(what, key.per_minute) for what, lack in lacking.items())
+            if wait <= 0:
+                self._take(key.id, "requests", key.per_minute, 1)
+            return math.ceil(max(wait, 0))
+
+    def spend(self, key: str, *, sent: int = 0, cpu_s: float = 0.0) -> None:
+        """A request of a key has this many bytes, or took so much CPU. One that needs no key has no bounds."""
+        with self._lock:
+            if key:
+                self._take(key, "bytes", BUDGETS["bytes"], sent)
+                self._take(key, "cpu_s", BUDGETS["cpu_s"], cpu_s)
+
+    def _left(self, key: str, what: Spent, most: float) -> float:
+        """What is in hand of ``most`` a minute."""
+        now = self._seconds()
+        left, at = self._spent.get((key, what), (most, now))
+        return min(left + (now - at) * most / 60, most)
+
+    def _take(self, key: str, what: Spent, most: float, taken: float) -> None:
+        self._spent[key, what] = self._left(key, what, most) - taken, self._seconds()
 
     def begin_memory(self, id_: str) -> None:
         """Count a memory that a key begins. Raises Denied where it has begun as many as it may."""

@@ -1,4 +1,4 @@
-"""The words of the login page, in Chinese and English."""
+"""The words of the login page and of refusals, in Chinese and English."""
 
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ LOGIN: Mapping[str, tuple[str, str]] = {
         "This key speaks for several people; make one for a single person: moechat keys add NAME --user WHO",
     ),
     "wait": ("试错太多次了：请在 {minutes} 分钟后再试。", "Too many wrong tries: try again in {minutes} min."),
+    "large": ("请求超过 {most} 字节；请分几次发送", "the body is larger than {most} bytes; send less at once"),
+    "often": (
+        "每分钟最多 {rate} 个请求、{mb} MB、{cpu} 秒计算；请在 {wait} 秒后再来",
+        "{rate} requests a minute are answered, of {mb} MB and {cpu} s of work in all; come again in {wait} s",
+    ),
 }
 
 
 def word(name: str, language: Language, **values: object) -> str:
-    """A word of the login page."""
+    """A word of the login page, or a refusal."""
     return LOGIN[name][LANGUAGES.index(language)].format(**values)
 
 

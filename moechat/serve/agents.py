@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from weakref import WeakKeyDictionary
@@ -47,7 +48,12 @@ class Agents:
                 self._keyring.begin_memory(passed.key)
         with self._house.lent(name, user) as agent:
             self._follow(agent, talks=talks)
-            yield agent
+            begun = time.thread_time()
+            try:
+                yield agent
+            finally:
+                if self._keyring is not None:
+                    self._keyring.spend(passed.key, cpu_s=time.thread_time() - begun)
 
     def folder_of(self, name: str) -> str:
         """The folder of the character that a program calls by this name, whether it is there or not. Raises PathError."""

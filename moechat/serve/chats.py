@@ -28,6 +28,7 @@ MAX_NAMELESS_TALKS = 40  # The newest, of which one may be meant.
 EXCHANGES_JUDGED_BY = 40  # The newest of such a talk.
 LEAST_ALONE = 3  # Messages of a chat without history, after which it sends none.
 MOST_NAME, MOST_SEEN = 60, 1000
+LONG = 4000  # Characters of a message.
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
 K = TypeVar("K")
 V = TypeVar("V")
@@ -112,6 +113,7 @@ class Chats:
         self._given: dict[tuple[int, str], Reply] = {}  # The newest replies by exchange.
         self._additions: WeakKeyDictionary[Agent, Additions] = WeakKeyDictionary()
         """What the programs that talk with an agent put around its user's words."""
+        self._long = threading.Lock()  # Two long messages at once would hold up all others.
 
     def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
         """The events of each reply in turn. Raises NoTalk."""
@@ -137,7 +139,8 @@ class Chats:
             begun = request.history.begun or _own_part(request.history, plan.again, talk)
             sent = replace(request.sent(plan.ids), begins=plan.begins, begun=begun)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
-            first = next(events)
+            with self._long if len(words) > LONG else contextlib.nullcontext():
+                first = next(events)
             if isinstance(first, Recalled):
                 _keep(self._given, (id(agent), first.exchange_id), reply)
                 if request.key:
