@@ -182,10 +182,9 @@ class Keyring:
     def wait_s(self, key: Key) -> int:
         """How many seconds a key has to wait for its next request, 0 where it may come now, which counts."""
         with self._lock:
-            lacking = {"requests": 1 - self._left(key.id, "requests", key.per_minute)}
-            if key.id:
-                lacking |= {what: -self._left(key.id, what, most) for what, most in BUDGETS.items()}
-            wait = max(lack * 60 / BUDGETS.get(what, key.per_minute) for what, lack in lacking.items())
+            wait = (1 - self._left(key.id, "requests", key.per_minute)) * 60 / key.per_minute
+            for what, most in BUDGETS.items() if key.id else ():
+                wait = max(wait, -self._left(key.id, what, most) * 60 / most)
             if wait <= 0:
                 self._take(key.id, "requests", key.per_minute, 1)
             return math.ceil(max(wait, 0))

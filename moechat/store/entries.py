@@ -8,8 +8,9 @@ be missing; fields of a newer version are ignored.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from itertools import chain
@@ -228,6 +229,27 @@ PART_HEAD = Shape({"ids?": _TEXTS, "key?": is_text, "withheld?": one_of(True), "
 # ---- what they are about
 
 
+class Rows(Collection[dict[str, Any]]):
+    """Objects that are seldom looked at, as their JSON: a fraction of the memory that they take themselves."""
+
+    __slots__ = ("_count", "_json")
+
+    def __init__(self, rows: Collection[dict[str, Any]] = ()) -> None:
+        self._json, self._count = json.dumps(list(rows)), len(rows)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(json.loads(self._json) if self._count else ())
+
+    def __contains__(self, row: object) -> bool:
+        return row in list(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collection) and list(self) == list(other)
+
+
 @dataclass(slots=True)
 class Variant:
     """One reply to a message. ``hits`` are the memories that it rests on, ``key`` tells it from one that was written twice."""
@@ -235,7 +257,7 @@ class Variant:
     char: str
     status: Status
     error: str = ""
-    hits: Sequence[dict[str, Any]] = ()
+    hits: Collection[dict[str, Any]] = ()
     spans: Sequence[Sequence[str]] = ()
     notice: str = ""
     key: str = ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice, pairwise
 
 from moechat.errors import NotFound
-from moechat.store.entries import PASSED_ON, Batch, Cast, Entry, Node, Reread, Talk, Variant
+from moechat.store.entries import PASSED_ON, Batch, Cast, Entry, Node, Reread, Rows, Talk, Variant
 from moechat.store.formats import attachments_from, without_notice
 
 log = logging.getLogger(__name__)
@@ -280,7 +280,7 @@ class Growth:
 def _variant(entry: Entry) -> Variant:
     char, note = without_notice(entry["char"])
     return Variant(
-        char, entry["status"], entry.get("error", ""), entry.get("hits", ()), entry.get("spans", ()),
+        char, entry["status"], entry.get("error", ""), Rows(entry.get("hits", ())), entry.get("spans", ()),
         entry.get("notice", note), entry.get("key", ""),
     )  # fmt: skip
 
