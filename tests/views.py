@@ -136,7 +136,7 @@ def _tree(tree: Tree) -> Iterator[tuple[str, object]]:
         yield f"talk of {id_}", tree.talk_of(id_)
     for id_ in sorted(id_ for id_, node in tree.nodes.items() if not node.folded):
         node = tree.nodes[id_]
-        variants = [(v.char, v.status, v.error, _json(v.hits), _json(v.spans), v.notice) for v in node.variants]
+        variants = [(v.char, v.status, v.error, _json(list(v.hits)), _json(v.spans), v.notice) for v in node.variants]
         yield (
             f"node {id_}",
             (node.parent, node.settled, node.understood, node.folded, node.status, node.chosen, variants),
