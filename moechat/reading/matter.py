@@ -11,7 +11,8 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from moechat.reading import nearness
-from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS
+from moechat.reading.saying import EVERYDAY, MATTERS
+from moechat.when import LONGEST_READ
 
 SURE = 0.4  # From this score on a message is an event by itself.
 HEARD = 0.22  # From this score on a message tells of a matter, and what it tells of matters as much.
@@ -64,7 +65,7 @@ NO_MATTER = Matter("", 0.0)
 @lru_cache(maxsize=4096)
 def matter(text: str) -> Matter:
     """The matter that a text comes nearest to; ``NO_MATTER`` where nothing can be weighed."""
-    text = text[:LONGEST].strip()
+    text = text[:LONGEST_READ].strip()
     near = nearness.fitted(MATTERS) if text else None
     if near is None:
         return NO_MATTER
