@@ -10,13 +10,14 @@ from collections.abc import Collection
 from pathlib import Path
 
 from moechat.errors import NotFound
-from moechat.store.unknown import WORLD_BOOK, is_authors
 
 SAMPLES = ("青禾", "Wren", "江砚")
 
 
 def grown(folder: str, names: Collection[str]) -> set[str]:
     """What a copy of a character leaves out (``shutil.copytree``): all but its author's files."""
+    from moechat.store.unknown import WORLD_BOOK, is_authors  # The table of commands is drawn without it.
+
     place = f"{WORLD_BOOK}/" if Path(folder).name == WORLD_BOOK else ""
     return {name for name in names if name != WORLD_BOOK and not is_authors(f"{place}{name}")}
 
