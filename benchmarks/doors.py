@@ -43,7 +43,7 @@ CHARACTER, CARD = "青禾", "Seraphina"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
 START_S, WAIT_MS = 300, 60_000
-REQUESTS = 6  # three turns, a swipe, an edit and a title
+REQUESTS = 6  # three turns, a swipe, an edit and a title, and one for each message of another chat
 DUE = ["Good morning", "I have a cat called Momo", "Good night"]
 TITLE = "### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: Good morning\n</chat_history>"
 
@@ -141,7 +141,15 @@ def through_sillytavern(house: House, url: str, folder: Path) -> tuple[list[str]
         settings = page.locator("#rm_api_block")
         settings.evaluate("one => Promise.all(one.getAnimations().map(move => move.finished))")
         picture(settings, "sillytavern", folder)
-    return DUE, kept(house, CARD, "User")
+        page.locator("#sys-settings-button .drawer-icon").first.click()
+        page.locator("#options_button").click()
+        page.locator("#option_start_new_chat").click()
+        page.locator(".popup-button-ok").click()
+        page.wait_for_function("document.querySelectorAll('#chat .mes').length === 1")
+        say(DUE[0])  # another chat that begins with the same words
+    named = [name for name in house.agent(CARD, "User").store.tree.talks if name.startswith("chat:")]
+    assert len(named) == 2, f"the two chats have the names {named}"
+    return [*DUE, DUE[0]], kept(house, CARD, "User")
 
 
 def through_open_webui(house: House, url: str, folder: Path) -> tuple[list[str], list[str]]:
@@ -296,7 +304,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="moechat-doors-") as folder, serving(Path(folder)) as (house, url):
             due, there = DOORS[name](house, url, Path(folder))
             owners, asked = owners_of(house), len(house.model.requests) if isinstance(house.model, ScriptedModel) else 0
-        is_good = due == there and len(owners) == 1 and asked == REQUESTS
+        is_good = due == there and len(owners) == 1 and asked == REQUESTS + len(due) - len(DUE)
         failed |= not is_good
         sys.stdout.write(f"{name}: {'good' if is_good else 'NOT GOOD'}: {asked} requests; kept {there} of {owners}\n")
     return int(failed)

@@ -111,16 +111,7 @@ def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) 
     theirs = frozenset[str]().union(*(telling_lines(text) for turn in turns for text in (turn.user, turn.reply)))
     alone = {talks[at].name for line, at in talks_of.items() if line in theirs}
     plans = [(talk, align(turns, message, talk.lines, talk.leaf)) for talk in talks]
-    meant = [
-        (talk, plan)
-        for talk, plan in plans
-        if len(plan.ids) > 1
-        or (plan.ids and talk.name in alone)
-        or (plan.is_whole and plan.ids[-1] == talk.leaf and weight(turns[-1].user + turns[-1].reply) >= LEAST_WEIGHT)
-        or (
-            plan.is_whole and len(turns) == 1 and plan.ids[0] in [line.id for line in talk.lines if line.parent is None]
-        )
-    ]
+    meant = [(talk, plan) for talk, plan in plans if _is_meant(turns, talk, plan, is_alone=talk.name in alone)]
     most = max(((len(plan.ids), -len(plan.choices)) for _, plan in meant), default=())
     best = [(talk, plan) for talk, plan in meant if (len(plan.ids), -len(plan.choices)) == most]
     # Of several the one that stands at the last turn, or right before what is said again.
@@ -133,6 +124,13 @@ def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) 
         if last and not last.is_over and folded(last.user) == folded(message) and (turns or last.parent is None):
             return talk.name, Alignment(again=last.id)
     return None
+
+
+def _is_meant(turns: Sequence[SentTurn], talk: TalkLines, plan: Alignment, *, is_alone: bool) -> bool:
+    """Whether a request may be of a talk: two turns are, or one that says much where the talk stands, or its whole first."""
+    is_much = is_alone or (plan.ids[-1:] == (talk.leaf,) and weight(turns[-1].user + turns[-1].reply) >= LEAST_WEIGHT)
+    is_first = len(turns) == 1 and plan.ids in [(line.id,) for line in talk.lines if line.parent is None]
+    return len(plan.ids) > 1 or (bool(plan.ids) and is_alone) or (plan.is_whole and (is_much or is_first))
 
 
 def _folded_line(line: TalkLine) -> TalkLine:

@@ -256,10 +256,8 @@ def _first_of_two(plan: Alignment, talk: TalkLines) -> TalkLine | None:
     """The first exchange of another chat that began with the same words, with its reply: the two are one until both go on,
     each after a reply of its own. None where it is the same chat."""
     followed, places = {line.parent for line in talk.lines}, dict(plan.choices)
-    for line in talk.lines:
-        if line.parent is None and line.id in followed and line.id in places:
-            return replace(line, replies=(line.replies[places[line.id]],))
-    return None
+    firsts = [line for line in talk.lines if line.parent is None and line.id in followed and line.id in places]
+    return replace(firsts[0], replies=(firsts[0].replies[places[firsts[0].id]],)) if firsts else None
 
 
 def _own_part(history: History, again: str, talk: TalkLines) -> str:

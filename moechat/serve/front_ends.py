@@ -248,13 +248,8 @@ def _words(failure: Exception) -> str:
 @contextlib.asynccontextmanager
 async def _while_there(http: Request, reply: chats.Reply) -> AsyncIterator[None]:
     """The block runs until it ends; a reply is stopped when whoever asked for it has gone meanwhile."""
-
-    async def leave() -> None:
-        while (await http.receive())["type"] != "http.disconnect":
-            pass
-        reply.stop()
-
-    leaving = asyncio.create_task(leave())
+    leaving = asyncio.ensure_future(http.receive())  # The body is here: all that may come is that they go.
+    leaving.add_done_callback(lambda task: None if task.cancelled() else reply.stop())
     try:
         yield
         reply.is_lost = leaving.done()

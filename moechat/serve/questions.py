@@ -26,9 +26,8 @@ MOST_EXCHANGES = 1000
 MAX_TEXT = 4000
 MAX_NAME = 200
 ENGLISH: Mapping[str, str] = {
-    "检索耗时": "took", "向量+embedding检索": "vectors", "mysql检索": "entities", "扩词算法": "associating",
-    "重排算法": "ranking",
-    "分词": "words", "给联想的基词": "base_words", "扩展后联想词": "associations", "原始关键词列表": "words",
+    "检索耗时": "took", "向量+embedding检索": "vectors", "mysql检索": "entities", "扩词算法": "associating", "分词": "words",
+    "重排算法": "ranking", "给联想的基词": "base_words", "扩展后联想词": "associations", "原始关键词列表": "words",
     "输入的单词列表": "base_words", "扩展的联想词列表": "associations", "user": "text", "char": "reply",
 }  # fmt: skip
 
@@ -284,14 +283,14 @@ def _talk_verb(agents: Agents, name: str) -> Callable[..., JsonObject]:
 
 
 def _in_english(answer: Any, key: str = "") -> Any:
+    if isinstance(answer, list) and key == "associations":
+        return [{"word": word, "level": level} for row in answer for word, level in row.items()]
     if isinstance(answer, list):
-        rows = list(map(_in_english, answer))
-        if key == "associations":
-            return [{"word": word, "level": level} for row in rows for word, level in row.items()]
-        return rows
-    if not isinstance(answer, dict):
-        return answer
-    return {(name := ENGLISH.get(key, key)): _in_english(value, name) for key, value in answer.items()}
+        return list(map(_in_english, answer))
+    is_plain = not isinstance(answer, dict)
+    return (
+        answer if is_plain else {(new := ENGLISH.get(old, old)): _in_english(one, new) for old, one in answer.items()}
+    )
 
 
 def _endpoint(agents: Agents, address: Address, *, in_english: bool) -> Callable[..., JsonObject]:
