@@ -51,7 +51,7 @@ _ASKS_TASTES = re.compile(
 
 
 _ASKS_FORMER = re.compile(
-    r"以前|之前|从前|先前|原来|原先|起初|当初|最早|最初|过去|曾经|前一[个份家任]|上一[个份家任]|前任|"
+    r"以前|之前|从前|先前|那会儿?|那时候?|那阵子?|原来|原先|起初|当初|最早|最初|过去|曾经|前一[个份家任]|上一[个份家任]|前任|"
     r"\b(?:used to|before|former(?:ly)?|previous(?:ly)?|earlier|originally|at first|last (?:job|home|place|boss)|"
     r"ex|back then|in the past|old (?:job|home|flat|house|place|boss|school|name|address))\b",
     re.I,
