@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -25,7 +25,6 @@ from moechat.language.association import Association, Strategy
 from moechat.memory.entities import Entities, FactMatch, Version
 from moechat.memory.episodes import EpisodeView
 from moechat.model import Episode
-from moechat.recall.fragments import event_log, fact_log
 from moechat.recall.layers import Layers
 
 DENSE_WEIGHT = 0.5  # This is w above.
@@ -173,3 +172,23 @@ def _number(id_: str) -> int | str:
 
 def _levels(expanded: Sequence[Association]) -> list[dict[str, int]]:
     return [{word: level} for word, level in expanded]
+
+
+def event_log(episode: Episode, score: float, index: object, moment: str) -> str:
+    """One recalled event in a line, as the seed's samples have it. ``moment`` is its time, written out."""
+    event = episode.event
+    place = f", 地点：{event.place}" if event.place else ""
+    insight = f"这表明了{_sentence(event.insight)}" if event.insight else ""
+    when = f"在{moment}左右{place}。" if moment else f"{place.removeprefix(', ')}。" if place else ""
+    return f"[记忆事件]--score={score:.4f},index={index}.{when}详细记忆事件为{_sentence(event.text)}{insight}"
+
+
+def fact_log(
+    kind: str, score: float, index: Mapping[str, object], text: str, matched: Sequence[str], keyword: str
+) -> str:
+    """One recalled fact in a line, as the seed's samples have it."""
+    return f"{kind}--score={score:.4f},index={dict(index)}, {text}---命中{list(matched)}，数据库关键词: {keyword}"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(tuple("。！？.!?…”")) else f"{text}。"

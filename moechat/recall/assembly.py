@@ -149,11 +149,8 @@ def _background(
     hits = [hit for hit in recollection.hits if hit.layer == "diary"]
     episodes = layers.episodes.get([hit.id for hit in [*hits, *recollection.plans] if hit.episode])
     shown_already = {fact.id for fact in stable.facts}
-    news = [
-        f
-        for f in profile.known(layers.core)
-        if f.id not in shown_already and not set(f.draft.sources) <= set(in_context)
-    ]
+    always = (fact for fact in profile.known(layers.core) if fact.id not in shown_already)
+    news = [fact for fact in always if not set(fact.draft.sources) <= set(in_context)]
     facts = layers.core.get([hit.id for hit in recollection.hits if hit.layer == "core"])
     facts |= {  # with what stands in their place
         hit.id: replace(facts[hit.id], draft=replace(facts[hit.id].draft, text=hit.text), confirmed=None)
@@ -170,20 +167,10 @@ def _background(
         for source in exchanges.intersection(one.fact.draft.sources) if one.is_over and one.by is not one.fact else ():
             ended.setdefault(source, []).append(one)
     last = kept[-1].at if kept else context.before(own)
+    over = [one for one in profile.lately_over(layers.core, now) if one not in stable.over]
+    became, lore = plans.became(layers.store, exchanges, now), {entry.id: entry for entry in layers.book.entries}
     return Background(
-        facts,
-        episodes,
-        stable,
-        boundaries,
-        news,
-        [one for one in profile.lately_over(layers.core, now) if one not in stable.over],
-        due,
-        plans.became(layers.store, exchanges, now),
-        ended,
-        {entry.id: entry for entry in layers.book.entries},
-        context.talk_name,
-        last,
-        elsewhere,
+        facts, episodes, stable, boundaries, news, over, due, became, ended, lore, context.talk_name, last, elsewhere
     )
 
 

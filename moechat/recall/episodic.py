@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 CUE_TOKENS = 1200  # Of the topic tree, shown to a model that is asked for cues.
 GRAVE, MOST_GRAVE = 0.6, 200  # Events of this importance are looked at, the newest of them.
 DEPTH = 30  # Candidates that a recipe hands over (n_count of seed 000).
+SHARED = 2  # So many keywords of an event that a model wrote are no chance.
 COMMON = 100  # A word that more episodes than this have tells none of them from the others.
 MOST_READ = 400  # Characters of a message in which words are looked for that associate.
 LONGEST_NAME = 24
@@ -126,6 +127,23 @@ class Episodic:
             passes = bool(meets(float(relevance[i]), threshold))
             matches.append(EpisodeMatch(episode, float(scored.score[i]), features, passes=passes))
         return self._candidates(spans, "stream", matches)
+
+    def understood(self, cue: Cue, *, threshold: float, spans: Sequence[Span] = ()) -> Candidates:
+        """The exchanges of which a model wrote, in words of its own, what comes near to the message or has ``SHARED`` keywords of
+        it, the nearest first: their own words need not have any."""
+        view = self.episodes.view(cue.now)
+        near = likeness(cue, view)
+        relevance = np.zeros(len(view)) if near is None else near
+        keywords = cue.once("keywords", lambda: words.keywords(cue.query, top_k=20))
+        shared = {place: have for place, have in view.by_keyword(keywords).items() if len(have) >= SHARED}
+        places = {*np.flatnonzero(meets(relevance, threshold)).tolist(), *shared}
+        best = sorted(places, key=lambda i: (-relevance[i] - len(shared.get(i, ())), -i))[:DEPTH]
+        matches = [
+            EpisodeMatch(episode, float(relevance[i]), {"cosine": float(relevance[i])}, shared.get(i, ()))
+            for i, episode in view.each(best)
+            if episode.by == "model" and episode.kind == "event"
+        ]
+        return self._candidates(spans, "understood", matches)
 
     @staticmethod
     def _recency(cue: Cue, view: EpisodeView, settings: StreamSettings) -> np.ndarray:

@@ -294,26 +294,3 @@ def stated(fact: Fact, names: Names) -> str:
     if fact.confirmed is not False:
         return text
     return _DOUBTED["care" if fact.draft.mark == "care" else "fact"][names.language].format(text=text)
-
-
-# ---- logs
-
-
-def event_log(episode: Episode, score: float, index: object, moment: str) -> str:
-    """One recalled event in a line, as the seed's samples have it. ``moment`` is its time, written out."""
-    event = episode.event
-    place = f", 地点：{event.place}" if event.place else ""
-    insight = f"这表明了{_sentence(event.insight)}" if event.insight else ""
-    when = f"在{moment}左右{place}。" if moment else f"{place.removeprefix(', ')}。" if place else ""
-    return f"[记忆事件]--score={score:.4f},index={index}.{when}详细记忆事件为{_sentence(event.text)}{insight}"
-
-
-def fact_log(
-    kind: str, score: float, index: Mapping[str, object], text: str, matched: Sequence[str], keyword: str
-) -> str:
-    """One recalled fact in a line, as the seed's samples have it."""
-    return f"{kind}--score={score:.4f},index={dict(index)}, {text}---命中{list(matched)}，数据库关键词: {keyword}"
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith(tuple("。！？.!?…”")) else f"{text}。"

@@ -152,20 +152,9 @@ class Layers:
         embed = self.dense.query if self.dense.serving else None
         widths, contained = self.config().time.widths, self.store.contained
         return Cue(
-            text,
-            now,
-            previous_reply,
-            embed,
-            widths,
-            self._anchors.resolve,
-            talk,
-            contained,
-            before,
-            so_far,
-            sought,
-            follows.parts(text),
-            when.second_reader(self.config().time.second_reader),
-        )
+            text, now, previous_reply, embed, widths, self._anchors.resolve, talk, contained, before, so_far, sought,
+            follows.parts(text), when.second_reader(self.config().time.second_reader),
+        )  # fmt: skip
 
     def recall(self, cue: Cue, in_context: Collection[str], brings_up: str = "") -> Recollection:
         """Recall for a message. The exchanges ``in_context`` are left out, because they stand in the prompt anyway.

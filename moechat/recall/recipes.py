@@ -25,6 +25,7 @@ from moechat.settings.config import DIAL, LAYERS, Config
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
 
+MOST_UNDERSTOOD = 3  # Exchanges that are found by what a model wrote of them.
 MORE = 8  # Messages of the diary beyond its limit, for a question that asks for several things.
 NEAR_MATTER = 0.5  # What moves a life answers a question from this share of the diary's least score on.
 ASSOCIATED = 0.5  # The least score of a fact that is found by words: no cosine, so that it is the same for every embedding model.
@@ -89,9 +90,7 @@ class ConfiguredRecipes:
             "by_time": lambda cue: self.diary.by_time(cue, threshold=floor("by_time"), check=agent.is_check_memorys),
             "events": lambda cue: self.diary.events(cue, threshold=floor("events")),
             "stream": lambda cue: self._of_the_past(
-                cue,
-                associated,
-                self.episodic.stream(cue, config.recall.stream, threshold=floor("stream"), spans=within(cue)),
+                cue, associated, self.episodic.stream(cue, config.recall.stream, threshold=floor("stream"), spans=within(cue))
             ),
             "association": lambda cue: self.episodic.association(
                 cue, within(cue), all_events=recipes.association.all_events
@@ -101,22 +100,22 @@ class ConfiguredRecipes:
             ),
             "profile": lambda cue: _all(near(cue), "" if belong(cue) else "below_threshold"),
             "entities": lambda cue: _all(associated(cue)),
-            "lore": lambda cue: _all(
-                self.book().near(
-                    self._judged(cue),
-                    cue.clauses,
-                    cue.clause_vectors,
-                    scan_depth=agent.scan_depth,
-                    threshold=floor("lore"),
-                )
-            ),
-        }
+            "lore": lambda cue: _all(self.book().near(
+                self._judged(cue), cue.clauses, cue.clause_vectors, scan_depth=agent.scan_depth, threshold=floor("lore"),
+            )),
+        }  # fmt: skip
         former = Recipe(
             touch.FORMER, "core",
             lambda cue: touch.former(cue, self.core.former, lambda: over(cue)), touch.FIRST,
             limit=min(touch.MOST_FORMER, agent.core_top_k),
         )  # fmt: skip
-        return [*self.whatever_ranks(), *([former] if agent.is_core_mem else [])] + [
+        surely = floor("stream") + touch.SURELY * (1 - floor("stream"))
+        understood = Recipe(
+            "understood", "diary", lambda cue: self.episodic.understood(cue, threshold=surely, spans=within(cue)),
+            limit=MOST_UNDERSTOOD,
+        )  # fmt: skip
+        fixed = [former] * agent.is_core_mem + [understood] * agent.long_memory
+        return [*self.whatever_ranks(), *fixed] + [
             Recipe(
                 name, LAYERS[name], runs[name], settings.weight, settings.limit + MORE * (several and name == "events")
             )

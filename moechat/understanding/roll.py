@@ -349,11 +349,8 @@ class Roller:
     ) -> list[Fact | Episode]:
         """The findings that these exchanges may touch, the surest first, as many as ``STANDING_TOKENS`` have room for: what was
         found in them before, open plans, boundaries, what is always known of the user, and what is near to their words."""
-        core, batch, window = (
-            self.layers.core,
-            {exchange.id for exchange in exchanges},
-            self.layers.config().Agent.core_dedupe_window,
-        )
+        core, batch = self.layers.core, {exchange.id for exchange in exchanges}
+        window = self.layers.config().Agent.core_dedupe_window
         current = [fact for fact in core.current() if fact.by != "author"]
         facts = [fact for fact in current if fact.draft.kind == "boundary"] + profile.states(core)
         events = self._plans(exchanges, earlier, now)

@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from moechat.compat.query import event_log, fact_log
 from moechat.model import Episode, Event, Fact, FactDraft
-from moechat.recall.fragments import Names, dated, event_log, fact_log, fragments, remembered
+from moechat.recall.fragments import Names, dated, fragments, remembered
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2021, 1, 8, 20, 0, tzinfo=ZONE)

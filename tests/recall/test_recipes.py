@@ -43,10 +43,10 @@ def opened(folder: Path, *, understands: bool = False, **sections: Any) -> Itera
 @pytest.mark.parametrize(
     ("off", "names"),
     [
-        ("", "by_time events stream association by_topic matters profile entities lore book"),
+        ("", "by_time events stream association by_topic matters profile entities lore book understood"),
         ("long_memory", "profile entities lore book"),
-        ("is_core_mem", "by_time events stream association by_topic matters lore book"),
-        ("lore_books", "by_time events stream association by_topic matters profile entities"),
+        ("is_core_mem", "by_time events stream association by_topic matters lore book understood"),
+        ("lore_books", "by_time events stream association by_topic matters profile entities understood"),
     ],
 )
 def test_a_layer_that_is_off_recalls_nothing(tmp_path: Path, off: str, names: str) -> None:
