@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -233,3 +234,18 @@ def test_two_imports_that_were_cut_short_go_on_and_one_that_was_taken_back_does_
     assert [name for name, batch in store.tree.batches.items() if batch.done] == ["b2", "b3"]
     assert {row.exchange.user for row in store.exchanges.before(4e9, 9)} == {"话y", "话z"}
     store.close()
+
+
+def test_whole_talks_are_imported_with_their_branches_and_no_context(any_store: Store) -> None:
+    rows = [replace(one, talk=name) for name, words in (("甲", "一二三四"), ("乙", "五")) for one in spoken(*words)]
+    batch = any_store.imports.add_talks(rows, [None, 0, 0, 2, None])
+    one, two, three, four, five = any_store.tree.batches[batch].ids
+    for _ in ("as it was", "from a shortened log"):
+        tree = any_store.tree
+        assert list(tree.path("甲")) == [four, three, one] and list(tree.path("乙")) == [five]
+        assert (tree.off_path(), tree.context("甲"), tree.batches[batch].done) == ({two}, [], True)
+        assert set(tree.unread()) == {one, two, three, four, five}
+        any_store.rewrite_log(moment("2026-01-01T00:00:00"))
+        any_store.follow()
+    later = any_store.imports.add_talks([replace(spoken("六", start="2024-07-01T12:00:00")[0], talk="甲")], [None])
+    assert any_store.tree.parents[any_store.tree.batches[later].ids[0]] == four, "what comes later follows the newest"
