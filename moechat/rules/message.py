@@ -67,8 +67,8 @@ def read(text: str, before: Sequence[str] = (), after: str = "", language: Langu
     text, after = text[:LONGEST_READ], after[:LONGEST_READ]
     before = [one[:LONGEST_READ] for one in before[-MAX_BEFORE:]]
     tongue = language_of(text, language)
-    play: Play = "joke" if after and takes_back(after) else goes_on(before) if before else ""
-    return _read(text, tongue, "" if ends_play(text) else play)
+    play: Play = "role" if table(tongue)["plays"].search(text) else goes_on(before)
+    return _read(text, tongue, "" if ends_play(text) else "joke" if after and takes_back(after) else play)
 
 
 @lru_cache(maxsize=512)

@@ -11,6 +11,10 @@ PLAYS = (
     ("let's roleplay. you're the captain and i'm your first mate", "i'm allergic to salt water"),
     ("咱们来演一段：你是侦探，我是富商", "我对花生过敏，住在上海"),
     ("你当店长，我当客人", "老板，我最喜欢芒果"),
+    ("we're playing hospitals, you're the nurse", "i'm a heart surgeon"),
+    ("i'll be the pirate and you be my parrot", "i'm 90 and i live on a ship"),
+    ("陪我演一段吧", "我是皇上，今年六岁"),
+    ("假装我是个厨师", "我在东京住了十年"),
 )
 ENDS = ("ok back to real life", "end of roleplay", "好了不演了", "说正经的")
 TAKES_BACK = ("just kidding", "haha jk", "i was joking lol", "骗你的哈哈", "开玩笑的啦", "当我没说")
@@ -21,12 +25,15 @@ STANDS = (
     "我没开玩笑",
     "actually no",
     "真的",
+    "we play football on sundays",
+    "我昨天演了一场戏",
 )
 
 
 def test_announced_play_goes_on_until_it_ends() -> None:
     wrong = [(opening, text) for opening, text in PLAYS if read(text, [opening]).play != "role"]
     wrong += [(opening, end) for opening, text in PLAYS for end in ENDS if goes_on([opening, text, end])]
+    wrong += [(opening, "") for opening, _ in PLAYS if read(opening).play != "role"]
     assert wrong == []
     assert read("i live in a yellow submarine", ["here are the lyrics:"]).play == "quotation"
     assert read("i live in leeds", ["here are the lyrics:", "we all live here"]).play == ""
