@@ -21,11 +21,13 @@ MOST_CHANGES = 2  # A front end that changes more turns than this at once rewrit
 @dataclass(frozen=True, slots=True)
 class SentTurn:
     """A message and the reply to it as the front end has them; "" where there is no reply. ``kin`` is the exchange of ours that
-    alone has a long line of it."""
+    alone has a long line of it. ``speaker`` is who said it in a group, "" the user, who may be another ``is_character``."""
 
     user: str
     reply: str = ""
     kin: str = ""
+    speaker: str = ""
+    is_character: bool = False
 
 
 @dataclass(frozen=True, slots=True)

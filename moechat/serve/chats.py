@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.serve.additions import Additions, folded, telling_lines, without_frame
-from moechat.serve.alignment import Alignment, TalkLine, TalkLines, align, choose
+from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, align, choose
 from moechat.serve.history import History
 from moechat.serve.tasks import quotes
 from moechat.turn import Ended, Recalled, Sent, TurnEvent
@@ -29,6 +29,7 @@ EXCHANGES_JUDGED_BY = 40  # The newest of such a talk.
 LEAST_ALONE = 3  # Messages of a chat without history, after which it sends none.
 MOST_NAME, MOST_SEEN = 60, 1000
 LONG = 4000  # Characters of a message.
+MAX_HEARD = 20  # Lines of a group that a character hears at once.
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
 K = TypeVar("K")
 V = TypeVar("V")
@@ -132,8 +133,13 @@ class Chats:
             if not same and not request.history.turns and quotes(words, talk.lines):
                 raise NoTalk
             sends_history = name in self._with_history.get(agent, ())
-            plan = Alignment(again=same) if same else self._plan(agent, request, talk, sends_history=sends_history)
+            unheard = _unheard(request.history, talk)
+            turns = request.history.turns[: len(request.history.turns) - len(unheard)]
+            before_them = replace(request, history=replace(request.history, turns=turns))
+            plan = Alignment(again=same) if same else self._plan(agent, before_them, talk, sends_history=sends_history)
             self._apply(agent, conversation, plan, is_named=bool(request.chat))
+            if not plan.again:
+                _hear(agent, conversation, request.history, unheard)
             if request.chat and request.history.turns:
                 self._with_history.setdefault(agent, set()).add(name)
             begun = request.history.begun or _own_part(request.history, plan.again, talk)
@@ -161,6 +167,8 @@ class Chats:
         history = request.history
         words = history.words or ""
         newest = _newest(agent, NAMED + _short(request.chat)) if request.chat else _newest(agent, NAMELESS)
+        if history.cue:  # In a group the words of several stand beside each other, and none is an addition.
+            return request, newest if request.chat else _alike(agent, history, newest)
         ours = [line.user for talk in newest for line in talk.lines]
         sent = [(turn.user, turn.reply) for turn in history.turns]
         additions = self._additions[agent] = self._additions.get(agent, Additions()).learnt(words, sent, ours)
@@ -187,6 +195,9 @@ class Chats:
             if not history.turns and any(quotes(history.words or "", talk.lines) for talk in talks):
                 raise NoTalk
             chosen = choose(history.turns, history.words or "", talks)
+            if chosen is None and history.cue:  # what others said meanwhile is in no talk yet
+                answered = itertools.dropwhile(lambda turn: not turn.reply, reversed(history.turns))
+                chosen = choose(list(answered)[::-1], history.words or "", talks)
             if chosen and not history.turns and self._is_new(agent, request, talks, *chosen):
                 chosen = None
             twin = chosen and _first_of_two(chosen[1], next(talk for talk in talks if talk.name == chosen[0]))
@@ -264,9 +275,29 @@ def _own_part(history: History, again: str, talk: TalkLines) -> str:
     """What the character has said already to a message that a group goes on answering, "" where it is silent so far."""
     if history.cue is None:
         return ""
-    replied = folded("".join(one.content for one in history.after if one.role == "assistant"))
+    replied = folded("".join(one.content for one in (history.message, *history.after) if one.role == "assistant"))
     replies = [reply for line in talk.lines if line.id == again for reply in line.replies if folded(reply) in replied]
     return f"{max(replies, key=len)}\n" if any(replies) else ""
+
+
+def _unheard(history: History, talk: TalkLines) -> list[SentTurn]:
+    """What others said in a group since the character's last reply, and is not in our talk yet, oldest first."""
+    users = {folded(line.user) for line in talk.lines}
+    turns = reversed(history.turns) if history.cue else ()
+    return list(itertools.takewhile(lambda turn: not turn.reply and folded(turn.user) not in users, turns))[::-1]
+
+
+def _hear(agent: Agent, conversation: Conversation, history: History, unheard: Sequence[SentTurn]) -> None:
+    """The character hears it, the newest of it, and who of them is a character is noted."""
+    now = [SentTurn("", speaker=history.speaker, is_character=history.is_by_character)]
+    characters = [turn.speaker for turn in (*unheard, *now) if turn.is_character]
+    cast = agent.store.tree.cast(conversation.name)
+    names = dict.fromkeys([*(one.name for one in (cast.members if cast else ())), *characters])
+    if characters and not (cast and len(names) == len(cast.members)):
+        agent.store.log.tell_talk(conversation.name, cast={"members": [{"name": name} for name in names]})
+    for turn in unheard[-MAX_HEARD:]:
+        id_ = f"{agent.now():%Y%m%d-%H%M%S}-{secrets.token_hex(5)}"
+        conversation.hear(id_, turn.user, turn.speaker)
 
 
 def _short(chat: str) -> str:

@@ -151,7 +151,8 @@ class FrontEnds:
         who = caller(http.headers, body, http.scope.get(ADDRESS, {}))
         messages = _messages(body.get("messages"))
         text = str(messages[-1].get("content", ""))
-        history = await asyncio.to_thread(read, messages, "zh" if has_han(text) else "en")
+        me = who.character or str(body.get("model") or "").partition(":")[0]
+        history = await asyncio.to_thread(read, messages, "zh" if has_han(text) else "en", me)
         reply = chats.Reply(tells_why=bool(who.why) or str(body.get("model")).endswith(WHY))
         events = self._threads.each(lambda: self.replies(body, who, history, reply), reply.stop)
         form = Form(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), str(body.get("model") or ""))

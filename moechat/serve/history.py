@@ -6,7 +6,7 @@ import hashlib
 import html
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
@@ -27,6 +27,12 @@ _NEXT_SPEAKER = re.compile(
     r"\b(?:write|reply|respond|speak)\b[^.\n]{0,40}\bonly as\b|[仅只](?:以|用|作为|扮演)[^。\n]{1,60}(?:回复|回应|说话|写|发言)",
     re.I,
 )
+_LABEL = re.compile(r"([^\n:：]{1,60})[:：] ")  # Groups have the name of a character before what she says.
+# AstrBot says beside a message of a group who wrote it.
+_SENDER = re.compile(
+    r"\s*(?:<system_reminder>\s*|\[)User ID: [^\n]{0,99}?, Nickname: ([^\n\]<,]{1,60})[^\n\]<]*"
+    r"(?:\][^\n]*\n|[^<]*</system_reminder>)"
+)
 _ABOUT_IT = re.compile(r"\bsummar|\btitle\b|point of view of|\bpause\b|总结|概括|摘要|标题|的视角", re.I)
 _KINDS = {"image_url": "image", "input_image": "image", "input_audio": "audio", "audio_url": "audio", "file": "file"}
 ROLES: Mapping[str, Role] = {
@@ -43,7 +49,7 @@ class History:
     """The messages of a request. ``words`` are what the user says now, as memory keeps it (None: nobody says anything new);
     ``message`` is the whole of it, ``before`` and ``after`` are the messages around it. ``begun`` is the beginning of a reply
     that is to go on. ``is_order``: the last words are an instruction about the talk, which goes not on. ``cue`` is the
-    instruction of a group that says whose turn it is, where another character has answered already."""
+    instruction of a group that says whose turn it is; there ``speaker`` may be another character (``is_by_character``)."""
 
     turns: Sequence[SentTurn] = ()
     words: str | None = None
@@ -55,14 +61,19 @@ class History:
     cue: Message | None = None
     speaker: str = ""
     attachments: tuple[Attachment, ...] = ()
+    is_by_character: bool = False
 
 
-def read(raw: Sequence[Mapping[str, Any]], language: str = "zh") -> History:
-    """The history of a request."""
+def read(raw: Sequence[Mapping[str, Any]], language: str = "zh", me: str = "") -> History:
+    """The history of a request to the character ``me``."""
     messages = _without_notices([_message(one) for one in raw])
     places = [at for at, one in enumerate(messages) if one.role == "user"]
     if not places:
         return History(before=messages)
+    standing = list(takewhile(lambda one: one.role == "system", reversed(messages)))
+    nudge = next((one for one in standing if _NEXT_SPEAKER.search(one.content)), None)
+    if me and nudge and not _ABOUT_IT.search(standing[0].content):
+        return _in_group(messages, me, nudge, language)
     place = places[-1]
     message, after = messages[place], messages[place + 1 :]
     last = next((one for one in reversed(after) if one.role != "system"), None)
@@ -72,18 +83,50 @@ def read(raw: Sequence[Mapping[str, Any]], language: str = "zh") -> History:
     cue = next((one for one in orders if _NEXT_SPEAKER.search(one.content)), None)
     is_turn = any(_GO_ON.search(one.content) for one in orders) or (cue and not _ABOUT_IT.search(orders[0].content))
     is_order = bool(orders) and not is_turn
-    name = (message.wire or {}).get("name")
     return History(
         _turns(messages[:place]), spoken_words(message.content), message, messages[:place], after,
         last.content if last and goes_on and not is_order and not cue else "", is_order, cue,
-        name.strip()[:MOST_NAME] if isinstance(name, str) else "", _attachments(message, language),
+        _speaker(message), _attachments(message, language),
     )  # fmt: skip
+
+
+def _in_group(messages: Sequence[Message], me: str, nudge: Message, language: str) -> History:
+    """A group as a character hears it: what people and others say are messages, each with its speaker, her own lines replies."""
+    labels = (_LABEL.match(one.content) for one in messages if one.role == "assistant")
+    names = "|".join(map(re.escape, dict.fromkeys([me, *(label[1] for label in labels if label)])))
+    turns, place = list[SentTurn](), 0
+    for at, one in enumerate(messages):
+        if one.role == "user":
+            turns.append(SentTurn(spoken_words(one.content), speaker=_speaker(one)))
+            place = at
+        for part in re.split(rf"^(?=(?:{names})[:：] )", one.content, flags=re.M) if one.role == "assistant" else ():
+            label = re.match(rf"({names})[:：] ", part)
+            words = part[label.end() if label else 0 :].strip()
+            if label and label[1] != me:
+                turns.append(SentTurn(words, speaker=label[1], is_character=True))
+                place = at
+            elif turns and words:
+                turns[-1] = replace(turns[-1], reply="\n".join(filter(None, [turns[-1].reply, words])))
+    now, message = turns.pop(), messages[place]
+    attachments = _attachments(message, language) if message.role == "user" else ()
+    before, after = messages[:place], messages[place + 1 :]
+    return History(
+        turns, now.user, message, before, after, "", False, nudge, now.speaker, attachments, now.is_character
+    )  # fmt: skip
+
+
+def _speaker(message: Message) -> str:
+    """Who says a message, "" where it does not say so."""
+    name, sender = (message.wire or {}).get("name"), _SENDER.search(message.content)
+    name = name if isinstance(name, str) else sender[1] if sender else ""
+    return name.strip()[:MOST_NAME]
 
 
 def spoken_words(text: str) -> str:
     """What the user says of a message: without what a front end adds to it."""
     if text.lstrip().startswith(_TASK) and 0 <= text.find(_OPENED) < (end := text.rfind(_CLOSED)):
         text = text[end + len(_CLOSED) :]
+    text = _SENDER.sub("", text)
     return _QUERY.sub("", _without_blocks(text)).strip()
 
 

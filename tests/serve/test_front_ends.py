@@ -217,21 +217,100 @@ def test_in_a_group_each_reply_of_a_character_is_kept(served: Served, model: str
     more: dict[str, Any] = {"model": model, "extra_body": {"moechat_character": CHARACTER}}
     noodles = "小林: 吃面吧，我来煮"
     one = served.say("晚饭吃什么", noodles, system(nudge), STANDING, **more)
-    assert served.kept() == [("晚饭吃什么", one)]
+    assert served.kept() == [("晚饭吃什么", ""), ("吃面吧，我来煮", one)]
     assert any(nudge in message.content for message in served.model.requests[-1].messages)
     two = served.say("晚饭吃什么", f"{noodles}\n小满: {one}", system(nudge), **more)
-    assert served.kept() == [("晚饭吃什么", f"{one}\n{two}")]
+    assert served.kept() == [("晚饭吃什么", ""), ("吃面吧，我来煮", f"{one}\n{two}")]
     talk = ["晚饭吃什么", f"{noodles}\n小满: {one}\n小满: {two}"]
     three = served.say(*talk, "那我去买菜", "小林: 好", system(nudge), **more)
     four = served.say(*talk, "那我去买菜", f"小林: 好\n小满: {three}", "路上小心", "小林: 嗯", system(nudge), **more)
-    kept = [("晚饭吃什么", f"{one}\n{two}"), ("那我去买菜", three), ("路上小心", four)]
-    assert (
-        served.kept() == kept and len(served.house.agent().store.tree.talks) == 2
-    )  # the first one is that of the page
+    kept = [
+        ("晚饭吃什么", ""),
+        ("吃面吧，我来煮", f"{one}\n{two}"),
+        ("那我去买菜", ""),
+        ("好", three),
+        ("路上小心", ""),
+        ("嗯", four),
+    ]
+    store = served.house.agent().store
+    assert served.kept() == kept and len(store.tree.talks) == 2  # the first one is that of the page
+    speakers = [one.speaker for one in store.exchanges.of(store.tree.numbered()).values()]
+    assert speakers == ["", "小林", "", "小林", "", "小林"]
     served.say(
         *talk, "那我去买菜", f"小林: 好\n小满: {three}", system(nudge), system("[Summarize the story so far.]"), **more
     )
     assert served.kept() == kept
+
+
+@pytest.mark.parametrize("chat", ["", "group-1"])
+def test_the_characters_of_a_group_each_keep_all_that_was_said(tmp_path: Path, chat: str) -> None:
+    """SillyTavern: one request for each reply, the lines of others with their names, whose turn it is at the end."""
+    with Served(tmp_path) as served:
+        lines: list[tuple[str, str]] = []
+
+        def sent(name: str) -> str:
+            messages: list[dict[str, str]] = [
+                system(f"You are {name}."),
+                system("[Start a new group chat. Group members: 小满, 小林]"),
+            ]
+            for who, words in lines:
+                role, text = ("user", words) if who == "" else ("assistant", f"{who}: {words}")
+                messages.append({"role": role, "content": text})
+            extra = {"moechat_character": name} | ({"moechat_chat": chat} if chat else {})
+            messages.append(system(f"[Write the next reply only as {name}.]"))
+            return served.say(*messages, model=f"{CHARACTER}:memory", extra_body=extra)
+
+        for message in ("我住在杭州", "我养了一只叫豆豆的猫", "今天下雨了", "我不吃香菜"):
+            lines.append(("", message))
+            for name in ("小满", "小林"):
+                lines.append((name, sent(name)))
+            served.home.clock.advance(minutes=1)
+        lines.pop()
+        lines.append(("小林", sent("小林")))  # a swipe
+        for name in ("小满", "小林"):
+            agent = served.house.agent(name)
+            agent.look()
+            heard = [(who, words) for who, words in lines if who != name]
+            store = agent.store
+            path = [id_ for id_ in store.tree.numbered() if id_ not in store.tree.hidden()]
+            exchanges = list(store.exchanges.of(path).values())
+            assert [(one.speaker, one.user) for one in exchanges] == (heard if name == "小林" else heard[:-1])
+            assert [one.char for one in exchanges if one.char] == [words for who, words in lines if who == name]
+            facts = {(fact.draft.entity, fact.text) for fact in agent.layers.core.current()}
+            assert facts == {("user", "用户住在杭州"), ("user", "用户的猫叫豆豆"), ("user", "用户不吃香菜")}
+
+
+def test_the_names_that_a_bot_puts_before_messages_keep_speakers_apart(served: Served) -> None:
+    """AstrBot's groups."""
+    served.say("\n[User ID: 10001, Nickname: 小周]\n我住在杭州，养了一只叫豆豆的猫")
+    served.say(
+        "<system_reminder>User ID: 10002, Nickname: 小吴, Role: admin\nGroup name: 茶馆</system_reminder>我住在上海",
+        extra_body={"moechat_chat": "b"},
+    )
+    agent = served.house.agent()
+    agent.look()
+    exchanges = agent.store.exchanges.of(agent.store.tree.numbered()).values()
+    assert [(one.speaker, one.user) for one in exchanges] == [
+        ("小周", "我住在杭州，养了一只叫豆豆的猫"),
+        ("小吴", "我住在上海"),
+    ]
+    known = {(fact.draft.entity, fact.text) for fact in agent.layers.core.current()}
+    assert known == {("小周", "小周住在杭州"), ("小周", "小周的猫叫豆豆"), ("小吴", "小吴住在上海")}
+
+
+def test_several_models_of_one_chat_each_keep_their_own_replies(tmp_path: Path) -> None:
+    """Open WebUI asks each model with the branch of the talk that is shown, whose replies may be another's."""
+    with Served(tmp_path) as served:
+        (served.home.data / "agents" / "小林").mkdir()
+        (served.home.data / "agents" / "小林" / "character.yaml").write_text("name: 小林\n", encoding="utf-8")
+        headers = {"x-openwebui-chat-id": "c1"}
+        first = [served.say("我住在杭州", model=name, extra_headers=headers) for name in ("小满", "小林")]
+        second = [
+            served.say("我住在杭州", first[0], "今天下雨", model=name, extra_headers=headers)
+            for name in ("小满", "小林")
+        ]
+        for at, name in enumerate(("小满", "小林")):
+            assert served.kept(character=name) == [("我住在杭州", first[at]), ("今天下雨", second[at])]
 
 
 def test_two_chats_that_begin_with_the_same_words_are_two(served: Served) -> None:
