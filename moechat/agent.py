@@ -21,7 +21,7 @@ from moechat.clock import Clock
 from moechat.compat import query as seed_query
 from moechat.containment import Containment
 from moechat.conversation import Conversation
-from moechat.curation import upkeep
+from moechat.curation import returned, upkeep
 from moechat.curation.brought import MemoryBatches
 from moechat.curation.eraser import Eraser
 from moechat.curation.keeper import Keeper
@@ -227,6 +227,10 @@ class Agent:
         """The problems of files and models, in words, each with its file."""
         problems = [str(problem) for problem in self.store.problems]
         problems += map(str, self._file.problem.parts if self._file.problem else ())
+        problems += [
+            f"{text} (moechat memories let-in / erase-again)"
+            for text in returned.told(self.store, self.character.language)
+        ]
         problems += self.layers.problems()
         problems += self._contexts.problems()
         problems += self.store.contained.problems(self.character.language)

@@ -82,7 +82,8 @@ class Exchange:
     """One user message and the reply to it: the unit that is recorded, word for word.
 
     ``talk`` is the name of the talk that it belongs to ("" is the first one). ``speaker`` names who spoke, where several
-    people share a talk.
+    people share a talk. ``stamp`` is a random id that it carries wherever it goes ("": an older version wrote it): a
+    tombstone names it once it is forgotten.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Exchange:
     talk: str = ""
     speaker: str = ""
     attachments: tuple[Attachment, ...] = ()
+    stamp: str = field(default="", compare=False)
 
     @property
     def sent(self) -> str:

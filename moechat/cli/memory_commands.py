@@ -146,6 +146,10 @@ def _cleaned(args: argparse.Namespace, done: tuple[Any, Sequence[Memory]], agent
         print(f"{len(goes)} of {cleaning.count} {would} (memory is full at {agent.memories.limits().cap})")
 
 
+def _come_back(args: argparse.Namespace, ids: Sequence[str], _: Agent) -> None:
+    tell(args, {"ids": list(ids)}, f"{len(ids)} {'let in' if args.action == 'let-in' else 'erased'}")
+
+
 def _forgotten(args: argparse.Namespace, gone: Sequence[Memory], agent: Agent) -> None:
     _print(args, gone, agent)
     for name in agent.memories.exports.listed():
@@ -162,7 +166,9 @@ def _asked(args: argparse.Namespace, agent: Agent) -> bool:
     holding = {id_: exchange for id_, exchange in sources.items() if id_ not in args.ids}
     preview = None if args.yes and not args.dry_run else memories.forgets(args.ids)
     if args.json and args.dry_run and preview:
-        rows = {name: [as_json(one) for one in getattr(preview, name)] for name in ("goes", "repeats", "stays")}
+        rows = {
+            name: [as_json(one) for one in getattr(preview, name)] for name in ("goes", "repeats", "stays", "beside")
+        }
         print_json({**rows, "files": list(preview.files)})
         return False
     _tell("what was said stays (to be forgotten by its own id)", holding.values())
@@ -171,6 +177,7 @@ def _asked(args: argparse.Namespace, agent: Agent) -> bool:
         _tell("this repeats some of the words (to be forgotten by its own id)", others)
         _tell("your own words stay, without their source (to be forgotten by their own id)", preview.stays)
         _tell("understood anew: what was understood of these may hold words of what goes", preview.anew)
+        _tell("a model made this that was shown some of it (to be forgotten by its own id)", preview.beside)
         for name in preview.files:
             print(f"no file of MoeChat's, and holds some of it (--files erases it): {name}", file=sys.stderr)
     if preview and args.dry_run:
@@ -220,4 +227,5 @@ def _mark(memory: OfficialMemory) -> str:
 
 SHOWN: Mapping[str, Callable[[argparse.Namespace, Any, Agent], None]] = {
     "list": _list, "show": _show, "archive": _moved, "restore": _moved, "clean": _cleaned, "forget": _forgotten,
+    "let-in": _come_back, "erase-again": _come_back,
 }  # fmt: skip

@@ -17,7 +17,7 @@ from moechat.curation import by_hand, forgetting
 from moechat.curation.catalogue import Catalogue, Memory
 from moechat.curation.forgetting import Cleaning
 from moechat.curation.letter import Letter, letter
-from moechat.curation.read_beside import read_beside
+from moechat.curation.read_beside import with_read_beside
 from moechat.curation.repeats import repeats
 from moechat.curation.undo import Undo
 from moechat.errors import MoeChatError, NotFound
@@ -40,12 +40,14 @@ _THIRD_PERSON = re.compile(r"^(?:用户|[Tt]he user)")
 class Preview:
     """What a forgetting would do: what ``goes``, which other exchanges ``repeat`` some of its words, and what the owner wrote
     or corrected of it and ``stays``, without its source. ``anew`` stay and are understood anew, since what was understood of them
-    holds words of what goes. ``files`` of the owner's folder are none of ours and hold some of the words."""
+    holds words of what goes. What is ``beside`` stays; a model made it that was shown some of it. ``files`` are unknown ones that
+    hold some of it."""
 
     goes: Sequence[Memory]
     repeats: Sequence[Memory]
     stays: Sequence[Memory]
     anew: Sequence[Memory] = ()
+    beside: Sequence[Memory] = ()
     files: Sequence[str] = ()
 
 
@@ -64,7 +66,7 @@ class Keeper(Catalogue):
         erase: Callable[[], object],
     ) -> None:
         super().__init__(layers, limits)
-        self._change, self._erase = change, erase
+        self.change, self._erase = change, erase
         self.exports = Exports(self._store.folder)
         self.undo = Undo(self._store)
 
@@ -76,7 +78,7 @@ class Keeper(Catalogue):
     def take_back_change(self) -> list[str]:
         """Undo the last change by hand of this run. Returns the ids of what it touched, none where there is none."""
         touched: list[str] = []
-        self._change(lambda: touched.extend(self.undo.take_back()))
+        self.change(lambda: touched.extend(self.undo.take_back()))
         return touched
 
     def refused(self) -> list[RefusedItem]:
@@ -94,13 +96,13 @@ class Keeper(Catalogue):
         self.undo.note([id_])
         if details.memory.kind == "exchange":
             words = storable(text)
-            self._change(lambda: self._store.log.correct(id_, user=words))
+            self.change(lambda: self._store.log.correct(id_, user=words))
         elif (fact := self._fact(id_)) is not None:
             mine = replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False)
-            self._change(lambda: self._store.findings.put_facts([mine]))
+            self.change(lambda: self._store.findings.put_facts([mine]))
         elif (episode := self._episode(id_)) is not None:
             changed = replace(episode, event=replace(episode.event, text=text), by="owner")
-            self._change(lambda: self._store.findings.put_episodes([changed]))
+            self.change(lambda: self._store.findings.put_episodes([changed]))
         return self.get(id_).memory
 
     def edit_event(self, id_: str, **details: Any) -> Memory:
@@ -115,7 +117,7 @@ class Keeper(Catalogue):
             details["keywords"] = tuple(details["keywords"])
         changed = replace(episode, event=replace(episode.event, **details), by="owner")
         self.undo.note([id_])
-        self._change(lambda: self._store.findings.put_episodes([changed]))
+        self.change(lambda: self._store.findings.put_episodes([changed]))
         return self.get(id_).memory
 
     def together(self, ids: Sequence[str]) -> str:
@@ -134,9 +136,9 @@ class Keeper(Catalogue):
         )
         self.undo.note([*ids, made.id])
         if isinstance(made, Fact):
-            self._change(lambda: self._store.findings.put_facts([made]))
+            self.change(lambda: self._store.findings.put_facts([made]))
         else:
-            self._change(lambda: self._store.findings.put_episodes([made]))
+            self.change(lambda: self._store.findings.put_episodes([made]))
         return self.get(made.id).memory
 
     def _said(self, draft: FactDraft, text: str) -> FactDraft:
@@ -172,7 +174,7 @@ class Keeper(Catalogue):
         meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft, None) != "other"]
         fact = Fact(id_, self.now(), draft, tuple(f.id for f in meets), "owner")
         self.undo.note([id_])
-        self._change(lambda: self._store.findings.put_facts([fact]))
+        self.change(lambda: self._store.findings.put_facts([fact]))
         return self.get(id_).memory
 
     def add_event(
@@ -202,7 +204,7 @@ class Keeper(Catalogue):
         )  # fmt: skip
         made = Episode(id_, by_hand.dated(span, now), event, "event", "owner")
         self.undo.note([id_])
-        self._change(lambda: self._store.findings.put_episodes([made]))
+        self.change(lambda: self._store.findings.put_episodes([made]))
         forgetting.restore(self._store, [id_])  # where it lay in the archive
         return self.get(id_).memory
 
@@ -237,7 +239,7 @@ class Keeper(Catalogue):
 
         if doubted:
             self.undo.note(doubted)
-            self._change(put)
+            self.change(put)
         return self.memories(doubted)
 
     def archive(self, ids: Sequence[str]) -> list[Memory]:
@@ -273,7 +275,8 @@ class Keeper(Catalogue):
         lost = self._gone(ids)
         goes, stays = self.memories(lost.ids), self.memories(lost.kept)
         files = unknown.holding(self._store.folder, erasure.words_of(self._store, lost))
-        return Preview(goes, self.memories(repeats(self._layers, lost)), stays, self.memories(lost.anew), files)
+        anew, beside = self.memories(lost.anew), self.memories(lost.beside)
+        return Preview(goes, self.memories(repeats(self._layers, lost)), stays, anew, beside, files)
 
     def forget(self, ids: Sequence[str], files: Sequence[str] = ()) -> list[Memory]:
         """Erase these and what was made of them, for good, and unknown ``files`` by name. Returns what they were.
@@ -282,6 +285,10 @@ class Keeper(Catalogue):
         answered, DataError where a file that holds some of it is broken, NotFound.
         """
         self._require(ids)
+        return self.erase(ids, files)
+
+    def erase(self, ids: Sequence[str], files: Sequence[str] = ()) -> list[Memory]:
+        """The same, also of what is hidden."""
         forgotten: list[Memory] = []
 
         def hide() -> None:
@@ -290,7 +297,7 @@ class Keeper(Catalogue):
             unknown.erase(self._store.folder, files)
             erasure.forget(self._store, lost)
 
-        self._change(hide)
+        self.change(hide)
         self.undo.clear()
         self._erase()
         return forgotten
@@ -303,7 +310,7 @@ class Keeper(Catalogue):
     def take_back(self, batch: str) -> erasure.Gone:
         """Erase an import as a whole, with what was understood of it. Returns what it was, by id. Raises NotFound."""
         lost: list[erasure.Gone] = []
-        self._change(lambda: lost.append(erasure.take_back(self._store, batch)))
+        self.change(lambda: lost.append(erasure.take_back(self._store, batch)))
         self._erase()
         return lost[0]
 
@@ -317,7 +324,7 @@ class Keeper(Catalogue):
             episodes=forgetting.with_replaced(sorted(episodes), links),
             facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], links),
         )
-        return replace(lost, anew=read_beside(self._store, exchanges))
+        return with_read_beside(self._store, lost)
 
 
 def _sources(several: Iterable[Sequence[str]]) -> tuple[str, ...]:

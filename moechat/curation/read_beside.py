@@ -1,56 +1,79 @@
-"""What a model may have read together with words that are to be forgotten, and told of other exchanges."""
+"""What a model was shown together with words that are to be forgotten, and made of other exchanges.
+
+Each call keeps the ids that it was shown. Where it kept none (an older version's), the ``BATCH`` exchanges around count.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from moechat.language import words
-from moechat.model import Event, FactDraft
+from moechat.model import Episode, Event, Fact, FactDraft
+from moechat.store.erasure import Gone
 from moechat.store.kinds import Store
 
 BATCH = 20  # A model has read this many exchanges in one call, at most.
 LABELS = frozenset({"用户", "角色", "user", "charact", "the"})  # So whoever understands calls the two.
+Heard = tuple[str, Collection[str]]
 
 
-def read_beside(unit: Store, exchanges: Collection[str]) -> list[str]:
-    """Exchanges that a model may have read in one call with these (``BATCH``), and of which it said what stands in these and not
-    in what it cites: it told whom 它 or *she* meant."""
-    lost, order = set(exchanges), unit.tree.numbered()
-    places = [place for place, id_ in enumerate(order) if id_ in lost]
+def with_read_beside(unit: Store, lost: Gone) -> Gone:
+    """What goes, with what was made of others by calls that were shown some of it, through what they made: where that says what
+    stands in what goes and in no source of its own (it told whom 它 or *she* meant), reflections go, and exchanges are understood
+    anew; the rest is ``beside``."""
+    calls, lost_ids = unit.calls(), set(lost.ids)
+    order = unit.tree.numbered()
+    places = [place for place, id_ in enumerate(order) if id_ in lost_ids]
     near = {id_ for place in places for id_ in order[max(0, place - BATCH) : place + BATCH + 1]}
-    near -= lost | unit.tree.retracted | unit.tree.taken_out()
-    gone_words = _heard(side for one in unit.exchanges.of(sorted(lost)).values() for side in (one.sent, one.char))
-    notes = unit.findings.notes_of(sorted(near))
-    findings: list[tuple[Sequence[str], Sequence[str]]] = [
-        ((id_,), (note.tag, *note.keywords)) for id_, note in notes.items()
-    ]
-    findings += [
-        (one.event.sources, _texts(one.event))
-        for one in unit.findings.citing(sorted(near))
-        if one.by in ("rules", "model")
-    ]
-    findings += [
-        (one.draft.sources, _texts(one.draft))
-        for one in unit.findings.facts()
-        if one.by in ("rules", "model") and not near.isdisjoint(one.draft.sources)
-    ]
-    findings += [(one.sources, (one.text,)) for one in unit.findings.refused() if not near.isdisjoint(one.sources)]
-    of_sources = unit.exchanges.of(sorted({source for sources, _ in findings for source in sources}))
+    made = near.difference(*(call["cites"] for call in calls))
+    topics = {path for one in lost.episodes for path in (one.event.topic, *one.event.related) if path}
+    out = lost_ids | unit.tree.retracted | unit.tree.taken_out()
+    sides = [side for one in unit.exchanges.of(sorted(lost_ids)).values() for side in (one.sent, one.char)]
+    gone: list[Episode | Fact] = [*lost.episodes, *lost.facts]
+    gone_words = _heard([*sides, *(text for one in gone for text in texts_of(one))])
+    every = unit.findings.by_ids([id_ for id_, *_ in unit.findings.births()]) if topics else {}
+    episodes = {id_: e for id_, e in every.items() if not topics.isdisjoint((e.event.topic, *e.event.related))}
     anew: dict[str, None] = {}
-    for sources, texts in findings:
-        if lost.isdisjoint(sources):
-            own = _heard(
-                side for id_ in sources if id_ in of_sources for side in (of_sources[id_].sent, of_sources[id_].char)
-            )
-            telling = {word for text in texts for word in words.tokens(text) if not words.is_stop_word(word)} - LABELS
-            if any(_has(gone_words, word) and not _has(own, word) for word in telling):
-                anew |= dict.fromkeys(source for source in sources if source in near)
-    return list(anew)
+    while True:
+        made.update(id_ for call in calls if not lost_ids.isdisjoint(call["shown"]) for id_ in call["cites"])
+        looked_at = sorted((near | made) - out)
+        episodes |= {e.id: e for e in [*unit.findings.citing(looked_at), *unit.findings.by_ids(looked_at).values()]}
+        facts = [one for one in unit.findings.facts() if not set(looked_at).isdisjoint(sources_of(one))]
+        both: list[Episode | Fact] = [*episodes.values(), *facts]
+        own = [one for one in both if one.by in ("rules", "model")]
+        findings = [one for one in own if out.isdisjoint((one.id, *sources_of(one)))]
+        leaks = [one for one in findings if _tells(unit, gone_words, sources_of(one), texts_of(one))]
+        anew |= dict.fromkeys(id_ for one in leaks if not _is_thought(one) for id_ in sources_of(one))
+        for id_, note in unit.findings.notes_of(looked_at).items():
+            anew |= {id_: None} if _tells(unit, gone_words, (id_,), (note.tag, *note.keywords)) else {}
+        for one in unit.findings.refused():
+            if out.isdisjoint(one.sources) and not set(looked_at).isdisjoint(one.sources):
+                anew |= dict.fromkeys(one.sources if _tells(unit, gone_words, one.sources, (one.text,)) else ())
+        if lost_ids.issuperset(one.id for one in leaks):
+            break
+        lost_ids.update(one.id for one in leaks)
+    thoughts = [one for one in leaks if isinstance(one, Episode) and _is_thought(one)]
+    rest = [one for one in findings if one.id not in lost_ids and anew.keys().isdisjoint(sources_of(one))]
+    beside = [one.id for one in rest if one.by == "model" and made.intersection((one.id, *sources_of(one)))]
+    names = filter(None, [*(talk.title for talk in unit.tree.talks.values()), *(new for _, new in unit.state.topics)])
+    return replace(
+        lost, episodes=[*lost.episodes, *thoughts], anew=[id_ for id_ in anew if id_ in unit.tree], beside=beside,
+        names=[name for name in names if _tells(unit, _heard(sides), (), (name,))],
+    )  # fmt: skip
 
 
-def _texts(draft: Event | FactDraft) -> list[str]:
+def _is_thought(finding: Episode | Fact) -> bool:
+    return isinstance(finding, Episode) and finding.kind == "reflection"
+
+
+def sources_of(finding: Episode | Fact) -> Sequence[str]:
+    return finding.event.sources if isinstance(finding, Episode) else finding.draft.sources
+
+
+def texts_of(finding: Episode | Fact) -> list[str]:
     """Everything that a finding says, but the ids that it cites."""
+    draft: Event | FactDraft = finding.event if isinstance(finding, Episode) else finding.draft
     texts: list[str] = []
     for name, value in asdict(draft).items():
         if name not in ("sources", "mark", "status", "precision", "kind"):
@@ -58,12 +81,22 @@ def _texts(draft: Event | FactDraft) -> list[str]:
     return texts
 
 
-def _heard(texts: Iterable[str]) -> tuple[str, Collection[str]]:
+def _tells(unit: Store, gone_words: Heard, sources: Sequence[str], texts: Iterable[str]) -> bool:
+    """Whether texts say what goes, and none of their own sources says."""
+    telling = {word for text in texts for word in words.tokens(text) if not words.is_stop_word(word)} - LABELS
+    telling = {word for word in telling if _has(gone_words, word)}
+    if not telling:
+        return False
+    own = _heard(side for one in unit.exchanges.of(sources).values() for side in (one.sent, one.char))
+    return any(not _has(own, word) for word in telling)
+
+
+def _heard(texts: Iterable[str]) -> Heard:
     """Texts folded, and their words as they are searched."""
     folded = words.fold("\n".join(texts))
     return folded, set(words.tokens(folded))
 
 
-def _has(heard: tuple[str, Collection[str]], word: str) -> bool:
+def _has(heard: Heard, word: str) -> bool:
     """Chinese has a word wherever its signs stand, however the sentence is cut into words."""
     return word in heard[1] or (not word.isascii() and word in heard[0])

@@ -16,6 +16,7 @@ from moechat.store.journal import Journal
 HASHES_IN = "SELECT id, sha FROM exchanges WHERE owner_id = %(owner)s AND alive AND file = %(file)s"
 TEXTS_IN = "SELECT id, words FROM episodes WHERE owner_id = %(owner)s AND alive AND note = %(file)s"
 _OUR_ID = re.compile(r"\d{8}-\d{6}(-\d+)?\Z")
+REMEDY = "`moechat verify --repair` takes them in again, `moechat memories forget` erases them"
 _MENDED = "`moechat rebuild` mends it"
 
 
@@ -75,9 +76,11 @@ def _later_than_the_log(
     store: Journal, exchanges: Sequence[Exchange], path: Path, end: datetime | None
 ) -> Iterator[str]:
     """Whatever the program filed, the log had first: where it ends before that, it has lost its end."""
-    late = [one.id for one in exchanges if end and one.at > end and one.id not in store.tree and _OUR_ID.match(one.id)]
+    unlogged = [one for one in exchanges if one.id not in store.tree and one.id not in store.state.missing]
+    late = [one.id for one in unlogged if one.stamp or (end and one.at > end and _OUR_ID.match(one.id))]
     if late:
-        yield f"{path}: log.jsonl ends before {late[0]}; it was cut, and {len(late)} exchanges are no part of the talk now"
+        why = "it was cut, or is older, and"
+        yield f"{path}: log.jsonl ends before {late[0]}; {why} {len(late)} exchanges are no part of the talk now; {REMEDY}"
 
 
 def _deleted(store: Journal, ids: Collection[str]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from moechat.store.records import Signature
 
 PARTS = (b"\n    user:", b"\n    char:")  # Every record that we write has these.
 IN_FILE = f"SELECT id {LIVE} AND file = %(file)s ORDER BY row"
+OLDER = "is older than its log (forget what shall not be there)"
 BESIDE = ".2.yaml"  # Our file of a day lies beside one that MoeChat wrote.
 
 
@@ -58,8 +59,20 @@ class DayFiles:
             return
         signature = Signature.of(path)
         fresh, problems = formats.each(records.read(path)[1], path, self._journal.zone, formats.exchange_from)
+        if not (problems or self._journal.is_closed) and (later := self._said_later(name, signature, fresh)):
+            records.append(path, b"".join(map(formats.exchange_entry, later)))
+            self._journal.tell_mended(path, [one.id for one in later], OLDER)
+            signature, fresh = Signature.of(path), [*fresh, *((one, "") for one in later)]
         self._compare(name, fresh, broken=bool(problems))
         self._journal.cache.sign(name, signature, problems)
+
+    def _said_later(self, name: str, signature: Signature, fresh: Sequence[tuple[Exchange, str]]) -> list[Exchange]:
+        """What the log filed and a file lacks that was last written before that was said: no hand has deleted it there."""
+        tree, there = self._journal.tree, {one.id for one, _ in fresh}
+        out = there | tree.retracted | tree.taken_out() | self._journal.state.missing.keys()
+        rows = self._exchanges.of_file(name) if signature != Signature() else {}
+        lacking = [row.exchange for id_, row in rows.items() if id_ in tree and id_ not in out]
+        return [one for one in lacking if one.at.timestamp() > signature.mtime_ns / 1e9]
 
     def _compare(self, name: str, fresh: Sequence[tuple[Exchange, str]], *, broken: bool) -> None:
         """Takes in what changed, into the cache alone where nothing else may be written. The cache follows last: what a kill
@@ -213,8 +226,8 @@ class DayFiles:
     def _blocks(self, name: str, *, missing: bool) -> dict[str, bytes]:
         """The records of a day file as they were written, of those exchanges whose words the log or the cache still has;
         ``missing``: also those that a hand took out."""
-        tree, rows = self._journal.tree, self._exchanges.of_file(name)
-        out = tree.retracted | tree.taken_out() | (set() if missing else self._journal.state.missing.keys())
+        tree, rows, state = self._journal.tree, self._exchanges.of_file(name), self._journal.state
+        out = tree.retracted | tree.taken_out() | (state.returned if missing else state.missing).keys()
         held = {id_: row.exchange for id_, row in rows.items() if tree.filed_hash(id_) in ("", row.sha)}
         logged = {id_: node.exchange() for id_, node in tree.nodes.items() if node.settled and not node.folded}
         elsewhere = self._exchanges.by_ids([id_ for id_ in logged if id_ not in rows])

@@ -28,6 +28,8 @@ STATE = "state.jsonl"
 REFLECTIONS = "reflection.jsonl"
 REFUSED = "refused.jsonl"
 USAGE = "usage.jsonl"
+FORGOTTEN = "forgotten.jsonl"
+CALLS = "calls.jsonl"
 HISTORY = "history.yaml"
 CORE = "core_mem.yml"
 DAYS = "memorys"
@@ -38,30 +40,14 @@ BACKUPS = "backups"
 EXPORTS = "exports.json"
 WORLDS = "worlds"
 FORMAT = "format"
-OWN = (
-    DAYS,
-    INDEX,
-    CORE,
-    HISTORY,
-    LOG,
-    STATE,
-    REFLECTIONS,
-    REFUSED,
-    USAGE,
-    REPLIES,
-    IMPORTS,
-    BACKUPS,
-    EXPORTS,
-    WORLDS,
-    FORMAT,
-)
+WHOLE = (LOG, STATE, REFLECTIONS, REFUSED, USAGE, FORGOTTEN, CALLS, HISTORY, CORE, FORMAT)
+"""The files that are replaced as a whole, beside those of days."""
+OWN = (*WHOLE, DAYS, INDEX, REPLIES, IMPORTS, BACKUPS, EXPORTS, WORLDS)
 """Everything that belongs to an owner's memory."""
 _NOTES = ".notes.yaml"
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _COPY = r"\.(?:%s)\.\w{8}"  # ``records.replace`` names its copies so.
-_COPY_OF_OURS = re.compile(
-    _COPY % "|".join(map(re.escape, (LOG, STATE, REFLECTIONS, REFUSED, USAGE, HISTORY, CORE, FORMAT)))
-)
+_COPY_OF_OURS = re.compile(_COPY % "|".join(map(re.escape, WHOLE)))
 _COPY_OF_A_DAY = re.compile(_COPY % r".*\.ya?ml")
 
 

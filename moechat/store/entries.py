@@ -161,6 +161,7 @@ _IDS = {"ids": list_of(is_text)}
 _ID = {"id": is_id}
 _WORDS: Mapping[str, Form] = {
     **_ID, "at": is_moment, "user": is_text, "speaker?": is_text, "attachments?": maybe(list_of(Shape({}).fits)),
+    "stamp?": is_text,
 }  # fmt: skip
 
 LOG = Entries(
@@ -212,10 +213,15 @@ STATE = Entries(
         "cleaned": {"at": is_moment},
         "plans": {"rows": map_of(row_of(is_count, is_text, is_text))},
         "forgotten": _IDS,
+        "returned": {**_IDS, "at": is_moment, "file": is_text},
+        "let_in": _IDS,
         "trust": {"model": is_text, "quotes": row_of(is_count, is_count)},
     }
 )
 
+_MARKS: Mapping[str, Form] = {"at": is_moment, "marks": list_of(is_text)}
+TOMBSTONES = Entries({"forgotten": _MARKS, "lifted": _MARKS})
+CALLS = Entries({"call": {"cites": list_of(is_text), "shown": list_of(is_text)}})
 _TEXTS = list_of(is_text)
 REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": _TEXTS})
 USAGE = Shape(
@@ -288,6 +294,7 @@ class Node:
     filed: str = ""
     understood: str = ""
     folded: bool = False
+    stamp: str = ""
 
     @property
     def variant(self) -> Variant | None:
@@ -301,7 +308,9 @@ class Node:
 
     def exchange(self) -> Exchange:
         at, char = datetime.fromisoformat(self.at), self.variant.char if self.variant else ""
-        return Exchange(self.id, at, self.user, char, self.status, self.talk, self.speaker, self.attachments)
+        return Exchange(
+            self.id, at, self.user, char, self.status, self.talk, self.speaker, self.attachments, self.stamp
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +427,7 @@ def exchange_entry(node: Node) -> Entry:
     """The entry with which an exchange begins; what is as usual is left out."""
     entry = {"op": "exchange", "id": node.id, "parent": node.parent, "at": node.at, "user": node.user}
     attachments = [asdict(one) for one in node.attachments]
-    optional = {"talk": node.talk, "speaker": node.speaker, "attachments": attachments}
+    optional = {"talk": node.talk, "speaker": node.speaker, "attachments": attachments, "stamp": node.stamp}
     return entry | {key: value for key, value in optional.items() if value}
 
 
@@ -438,7 +447,8 @@ def reread_entry(wish: Reread | None) -> Entry:
 
 def edit_entry(exchange: Exchange) -> Entry:
     """The log entry of corrected words. It holds the whole exchange, whose other parts may be folded."""
-    optional = {"speaker": exchange.speaker, "attachments": [asdict(one) for one in exchange.attachments]}
+    attachments = [asdict(one) for one in exchange.attachments]
+    optional = {"speaker": exchange.speaker, "attachments": attachments, "stamp": exchange.stamp}
     return {
         "op": "edit",
         "id": exchange.id,

@@ -26,13 +26,16 @@ RECORDS_AT_ONCE = 50  # Taken out under one hold of the lock.
 @dataclass(frozen=True)
 class Gone:
     """What is erased together. ``kept`` is what the owner wrote or corrected, and stays without its source. ``anew`` are
-    exchanges that stay and are understood anew, since what was made of them holds words of what goes."""
+    exchanges that stay and are understood anew, since what was made of them holds words of what goes; ``beside`` stands too, and
+    was made by a model that was shown some of it. ``names`` of talks and topics hold words of it, and are taken off."""
 
     exchanges: Sequence[str] = ()
     episodes: Sequence[Episode] = ()
     facts: Sequence[Fact] = ()
     kept: Sequence[str] = ()
     anew: Sequence[str] = ()
+    beside: Sequence[str] = ()
+    names: Sequence[str] = ()
 
     @property
     def ids(self) -> list[str]:
@@ -125,6 +128,10 @@ def forget(unit: Unit, lost: Gone, *, batch: str = "") -> None:
         unit.findings.drop(lost.anew, uncites=False)
         if refuse:
             unit.state.write([{"op": "forgotten", "ids": sorted(refuse)}])
+        unit.state.write([{"op": "topic", "from": name, "to": ""} for name in lost.names])
+        unit.record([
+            {"op": "talk", "talk": talk.name, "title": ""} for talk in unit.tree.talks.values() if talk.title in lost.names
+        ])  # fmt: skip
         entry = {"op": "forget", "n": unit.tree.forgettings + 1, "ids": sorted(ids)}
         unit.record([entry | ({"batch": batch} if batch else {})])
         unit.replies.withhold(unit.tree.forgets[unit.tree.forgettings])
@@ -136,6 +143,7 @@ def erase(unit: Unit, sweep: Callable[[], None]) -> bool:
     if forgets:
         unit.read_all()
     for ids in forgets:
+        _bury(unit, ids)
         _erase(unit, ids)
     if forgets:
         unit.scrub()
@@ -146,10 +154,16 @@ def erase(unit: Unit, sweep: Callable[[], None]) -> bool:
     return bool(forgets)
 
 
+def _bury(unit: Unit, ids: frozenset[str]) -> None:
+    """Put up tombstones. An import that is taken back as a whole gets none: its owner may import it again."""
+    if not any(ids.issuperset(batch.ids) for batch in unit.tree.batches.values()):
+        unit.bury(unit.exchanges.of(sorted(ids)).values(), ids)
+
+
 def _erase(unit: Unit, ids: frozenset[str]) -> None:
     findings = unit.findings
     rows = unit.exchanges.by_ids(sorted(ids))
-    unfiled = [id_ for id_ in sorted(ids) if id_ in unit.tree and id_ not in rows]
+    unfiled = [id_ for id_ in sorted(ids) if id_ not in rows]
     by_day = itertools.groupby(rows.values(), lambda row: local(row.exchange.at, unit.zone).date())
     days = [[row.exchange.id for row in day] for _, day in by_day]
     for part in _slices(_cited_by_owner(unit, [*rows, *unfiled])):
@@ -166,6 +180,7 @@ def _erase(unit: Unit, ids: frozenset[str]) -> None:
     with unit.writing("forget reflections"):
         unit.reflected.without(ids)
     unit.state.forget(ids, unit.writing)
+    unit.forget_calls(ids)
 
 
 def _cited_by_owner(unit: Unit, ids: Sequence[str]) -> list[str]:

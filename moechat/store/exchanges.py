@@ -15,6 +15,7 @@ from moechat.store.formats import attachments_from, text_hash, without_notice
 from moechat.store.journal import LogBook
 
 ROWS_AT_ONCE = 500
+STAMP = "\x1f"  # Stands before the stamp of an exchange, behind what else there is beside its words.
 LIVE = "FROM exchanges WHERE owner_id = %(owner)s AND alive"
 EXCHANGE = """SELECT e.row, e.id, e.at, e.sent, e.heard, e.status, e.extra, e.sha, {tag}, {file}
     FROM exchanges e LEFT JOIN notes n ON n.owner_id = %(owner)s AND n.id = e.id
@@ -244,26 +245,24 @@ class TableDays(Exchanges):
 def _row(
     row: int, id_: str, at: str, user: str, char: str, status: Status, extra: str, sha: str, tag: str, file: str
 ) -> ExchangeRow:
-    talk, speaker, attachments = _extras_from(extra)
+    rest, _, stamp = extra.partition(STAMP)
+    talk, speaker, attachments = _extras_from(rest)
     exchange = Exchange(
-        id_, datetime.fromisoformat(at), user, without_notice(char)[0], status, talk, speaker, attachments
+        id_, datetime.fromisoformat(at), user, without_notice(char)[0], status, talk, speaker, attachments, stamp
     )
     return ExchangeRow(row, exchange, tag, file, sha)
 
 
 def _side(row: int, id_: str, t: float, user: str, char: str, status: Status, extra: str) -> Side:
-    talk, speaker, attachments = _extras_from(extra)
+    talk, speaker, attachments = _extras_from(extra.partition(STAMP)[0])
     exchange = Exchange(id_, LONG_AGO, user, without_notice(char)[0], status, talk, speaker, attachments)
     return Side(row, id_, t, exchange.sent, exchange.heard, talk)
 
 
 def _extra_of(exchange: Exchange) -> str:
-    """Which talk it belongs to, who spoke and what came with it, as JSON; "" where all of that is as usual."""
-    if not (exchange.talk or exchange.speaker or exchange.attachments):
-        return ""
-    return json.dumps(
-        [exchange.talk, exchange.speaker, [asdict(one) for one in exchange.attachments]], ensure_ascii=False
-    )
+    """Which talk it belongs to, who spoke and what came with it, as JSON; "" where all of that is as usual. Then its stamp."""
+    parts = [exchange.talk, exchange.speaker, [asdict(one) for one in exchange.attachments]]
+    return (json.dumps(parts, ensure_ascii=False) if any(parts) else "") + (exchange.stamp and STAMP + exchange.stamp)
 
 
 @lru_cache(maxsize=64)  # as a rule it is the name of a talk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import shutil
@@ -116,6 +117,7 @@ class FileStore(Journal):
         upgrade.require_readable(folder)
         super().__init__(folder, clock=clock, zone=zone, contained=contained, is_closed=is_closed)
         self._watch = FileWatch(folder)
+        self._tree_seen: object = None
         self._is_reading = False
         self._backlog: tuple[str, ...] = ()  # The files that are still to be read, in that order.
         self.replies = ReplyFiles(folder / disk.REPLIES)
@@ -155,6 +157,7 @@ class FileStore(Journal):
         with self._threads:
             self.follow_log()
             anew = self.cache.follow()
+            self._recognise_log()
             changed = self._watch.changed(self.cache.signatures(), all_files=all_files or anew)
             backlog = set(self._backlog)
             changed = [name for name in changed if name not in backlog]
@@ -163,6 +166,17 @@ class FileStore(Journal):
             new = [name for name in changed if name not in self.cache.signatures()]
             self.cache.reserve_rows(*record_counts(self.folder, new))
         self._read(in_order(changed), BYTES_AT_ONCE)
+
+    def _recognise_log(self) -> None:
+        """An older log that was laid in the place of this one may name what was forgotten."""
+        if self.is_closed or self.tree is self._tree_seen:
+            return
+        self._tree_seen = self.tree
+        if self.tombstones.follow():
+            worded = {node.id: node for node in list(self.tree.nodes.values()) if node.at and not node.folded}
+            rest = self.tree.parents.keys() - worded.keys() - self.exchanges.hashes().keys()
+            with self.taking_in():
+                self.recognise((node.exchange() for node in worded.values()), rest, disk.LOG)
 
     @property
     def unread(self) -> tuple[int, date | None]:
@@ -196,6 +210,10 @@ class FileStore(Journal):
         signature = Signature.of(self.folder / name)
         if signature != self.cache.signature(name):
             (self.days if disk.is_day_file(name) else self.findings).reread(name)
+            if not self.is_closed:
+                self.recognise(
+                    (row.exchange for row in self.exchanges.of_file(name).values()), self.findings.ids_in(name), name
+                )
         return max(signature.size, 0)
 
     def verify(self) -> tuple[int, list[str]]:
@@ -209,12 +227,36 @@ class FileStore(Journal):
         self.follow(all_files=True)
         logged = [node.exchange().at for node in list(self.tree.nodes.values()) if node.filed and not node.folded]
         expected = {disk.day_file(at, self.zone) for at in logged}
-        done = []
+        done = self._log_again()
         for name in sorted(expected.union(self.days.names())):
             with self.writing("repair"):
                 if back := self.days.repair(name):
                     done.append(f"{self.folder / name}: put back {', '.join(back)}")
         return done
+
+    @property
+    def problems(self) -> list[DataError]:
+        unlogged = self._unlogged(row.exchange for row in self.exchanges.before(math.inf, NEWEST_SEEN))
+        older = [f"is older than the days: of {one.id} and after it exchanges are missing" for one in unlogged[:1]]
+        return [*super().problems, *(DataError(self.folder / disk.LOG, f"{why}; {check.REMEDY}") for why in older)]
+
+    def _unlogged(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
+        """Those that this program filed and the log does not know: it is an older one."""
+        return [e for e in exchanges if e.stamp and e.id not in self.tree and e.id not in self.state.missing]
+
+    def _log_again(self) -> list[str]:
+        """Take what an older log lacks into it again, each after what was said before it. Returns what was done."""
+        with self.writing("log again"):
+            lost = self._unlogged(
+                row.exchange for row in self.exchanges.rows([row for row, _ in self.exchanges.times()])
+            )
+            leaves = {one.talk: self.tree.leaf(one.talk) for one in lost}
+            rows = []
+            for one in lost:
+                rows.append([one.id, leaves[one.talk], formats.text_hash(one), *([one.talk] if one.talk else [])])
+                leaves[one.talk] = one.id
+            self.record([{"op": "past", "rows": rows}] if rows else [])
+        return [f"{self.folder / disk.LOG}: took in again {len(lost)} exchanges, from {lost[0].id} on"] if lost else []
 
     # ---- after a crash
 

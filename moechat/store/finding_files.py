@@ -11,7 +11,7 @@ from moechat.errors import DataError
 from moechat.model import Episode, Fact, RefusedItem
 from moechat.store import damage, disk, formats, records
 from moechat.store.entries import REFUSED
-from moechat.store.finding_records import LIVE, ExchangeNote, Noted
+from moechat.store.finding_records import FACTS, LIVE, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.journal import Journal
 from moechat.store.json_lines import encode
@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 IN_FILE = f"SELECT row, id, data {LIVE} AND note = %(file)s"
 AMONG = f"{IN_FILE} AND id = ANY(%(ids)s)"
 DROP_EVERY_FACT = "DELETE FROM facts WHERE owner_id = %(owner)s"
+NOTES_OF = "SELECT id FROM notes WHERE owner_id = %(owner)s AND place = %(file)s"
 DROP_NOTES = "DELETE FROM notes WHERE owner_id = %(owner)s AND place = %(file)s"
 PARTS = (b"\n  by:",)  # Every fact that we write ends with this line.
 Note = tuple[str, str, Sequence[str], str]
@@ -78,6 +79,13 @@ class FileFindings(Findings):
         cache = self._journal.cache
         held = [*cache.files_of("notes", list(exchanges)), *cache.files_of("episodes", list(episodes))]
         return {file for _, file in held}
+
+    def ids_in(self, name: str) -> list[str]:
+        """Of the facts, or of the notes and episodes, of a file."""
+        cache, values = self._journal.cache, {"file": name}
+        if name == disk.CORE:
+            return [id_ for id_, _ in cache.all(FACTS)]
+        return [*(id_ for (id_,) in cache.all(NOTES_OF, values)), *(id_ for _, id_, _ in cache.all(IN_FILE, values))]
 
     # ---- the cache
 

@@ -206,6 +206,7 @@ class Findings(FindingRecords, ABC):
     def put_facts(self, facts: Sequence[Fact]) -> None:
         """Add or replace facts, as they are."""
         with self._owner.writing("put facts"):
+            self._owner.written_anew(fact.id for fact in facts)
             self._write_facts({fact.id: fact for fact in facts})
 
     def put_episodes(self, episodes: Sequence[Episode]) -> None:
@@ -218,6 +219,7 @@ class Findings(FindingRecords, ABC):
             for episode in episodes:
                 added.setdefault(episode.event.sources[0], []).append(episode)
             ids = {episode.id for episode in episodes}
+            self._owner.written_anew(ids)
             before = self._noted(added, ids)
             new = [Noted(key) for key in added if all(noted.key != key for noted in before)]
             ordered = sorted([*before, *new], key=lambda noted: noted.key not in added)  # added first, then removed

@@ -110,7 +110,8 @@ def exchange_entry(exchange: Exchange) -> bytes:
     value: dict[str, object] = {"time": exchange.at.isoformat()}
     if exchange.status != "done":
         value["status"] = exchange.status
-    value |= {key: text for key, text in (("talk", exchange.talk), ("speaker", exchange.speaker)) if text}
+    named = (("talk", exchange.talk), ("speaker", exchange.speaker), ("stamp", exchange.stamp))
+    value |= {key: text for key, text in named if text}
     if exchange.attachments:
         value["attachments"] = [
             {key: text for key, text in asdict(one).items() if text} for one in exchange.attachments
@@ -135,6 +136,7 @@ def exchange_from(record: Record, file: Path, zone: tzinfo | None) -> tuple[Exch
     exchange = Exchange(
         record.key, at, user, char, status if status in ("stopped", "failed") else "done",
         str(value.get("talk", "") or ""), str(value.get("speaker", "") or ""), attachments_from(value.get("attachments")),
+        str(value.get("stamp", "") or ""),
     )  # fmt: skip
     return exchange, tag
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import secrets
 import threading
 import time
 from collections import Counter, deque
@@ -100,7 +101,7 @@ class Imports:
             seconds[base] += 1
             number = seconds[base]
             id_ = exchange.id or (f"{base}-{number}" if number > 1 else base)
-            rows.append(replace(exchange, id=id_))
+            rows.append(replace(exchange, id=id_, stamp=exchange.stamp or secrets.token_hex(8)))
         return batch, rows
 
     def finish(self) -> None:
@@ -124,6 +125,7 @@ class Imports:
         self._file(name, exchanges)
         with unit.writing("imported"):
             if self._waits(name):
+                unit.recognise((replace(one, stamp="") for one in exchanges), file=name)  # a new one
                 unit.record([{"op": "imported", "batch": name}])
         unit.unstage(name)
 

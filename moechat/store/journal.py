@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, DiskError, Locked
+from moechat.model import Exchange
 from moechat.store import disk, entries, reflections
 from moechat.store.database import SqliteSession, StoreSession
 from moechat.store.entries import Entry
@@ -35,6 +36,7 @@ from moechat.store.records import Signature
 from moechat.store.reflections import ReflectionFile
 from moechat.store.short_log import KEEP_WORDS, shortened, written
 from moechat.store.state import State
+from moechat.store.tombstones import Tombstones
 from moechat.store.tree import Tree
 
 log = logging.getLogger(__name__)
@@ -59,8 +61,13 @@ class LogBook(ABC):
     state: State
     _session: StoreSession
 
-    def __init__(self, clock: Clock, log: Lines, state: Lines) -> None:
+    def __init__(
+        self, clock: Clock, log: Lines, state: Lines, forgotten: Lines, open_calls: Callable[[], Lines]
+    ) -> None:
         self.clock = clock
+        self._open_calls, self._calls = open_calls, open_calls()
+        self._last_calls: Sequence[Entry] = ()
+        self.tombstones = Tombstones(forgotten)
         self._threads = threading.RLock()
         self._log = log
         self.tree = Tree()
@@ -106,6 +113,49 @@ class LogBook(ABC):
             self._hidden = (masked, state, masked.union(self.state.archived, self.state.missing))
         return self._hidden[2]
 
+    def recognise(self, exchanges: Iterable[Exchange], ids: Iterable[str] = (), file: str = "") -> None:
+        """Hide what was forgotten and has come back, with a file, until its owner decides; under the lock."""
+        if self.tombstones.follow():
+            out = frozenset(self.state.returned).union(*self.tree.forgets.values())
+            back = {one.id: self.tombstones.of(one) for one in exchanges if one.id not in out}
+            back |= {id_: self.tombstones.of_id(id_) for id_ in ids if id_ not in out}
+            self.state.write(
+                [{"op": "returned", "ids": [id_], "at": at, "file": file} for id_, at in back.items() if at]
+            )
+
+    def bury(self, exchanges: Iterable[Exchange], ids: Collection[str]) -> None:
+        """Put up tombstones for what is being forgotten."""
+        with self.writing("bury"):
+            self.tombstones.put(exchanges, sorted(ids), self.clock.now())
+
+    def written_anew(self, ids: Iterable[str]) -> None:
+        """These findings are no longer forgotten, but for those that came back and wait for their owner."""
+        if self.tombstones.follow():
+            self.tombstones.lift((), set(ids).difference(self.state.returned), self.clock.now())
+
+    def calls(self) -> list[Entry]:
+        """The calls of models whose answers stand: which records each was shown, and which rest on it. None is held in memory."""
+        return self._open_calls().unread()[1]
+
+    def note_calls(self, calls: Iterable[tuple[Sequence[str], Collection[str]]]) -> None:
+        """Keep (what an answer cites, what its call was shown), by id, once."""
+        entries = [{"op": "call", "cites": list(cites), "shown": sorted(shown)} for cites, shown in calls]
+        if entries and entries != self._last_calls:
+            with self.writing("note calls"):
+                self._calls.unread()
+                self._calls.append(entries)
+            self._last_calls = entries
+
+    def forget_calls(self, ids: Collection[str]) -> None:
+        """They no longer name these."""
+        with self.writing("forget calls"):
+            lines = self._open_calls()
+            if calls := lines.unread()[1]:
+                left = [
+                    {key: [id_ for id_ in call[key] if id_ not in ids] for key in ("cites", "shown")} for call in calls
+                ]
+                lines.rewrite({"op": "call", **call} for call in left if call["cites"])
+
     def record(self, entries: Sequence[Entry]) -> None:
         """Into the log, durably, and into the tree; under the lock."""
         self._log.append(entries)
@@ -124,7 +174,7 @@ class LogBook(ABC):
         """Drop from the log what it need not keep, and sum up the state (once in a while, at a start)."""
         self.state.compact(self.writing)
         before = self.clock.now() - KEEP_WORDS
-        if len(shortened(self.tree, before)) < MIN_SHORTENED:
+        if len(shortened(self.tree, before, self.state.missing)) < MIN_SHORTENED:
             return False
         return self.rewrite_log(before)
 
@@ -135,7 +185,7 @@ class LogBook(ABC):
         """
         with self._threads:
             self.follow_log()
-            entries, place = written(self.tree, before, without), self._log.place
+            entries, place = written(self.tree, before, without, self.state.missing), self._log.place
         rewriting = self._log.prepare(entries, place, keep_damaged=not without)
         tree = Tree()
         tree.apply(entries)
@@ -248,6 +298,8 @@ class Journal(LogBook):
             clock,
             JsonLines(folder / disk.LOG, entries.LOG.check),
             JsonLines(folder / disk.STATE, entries.STATE.check),
+            JsonLines(folder / disk.FORGOTTEN, entries.TOMBSTONES.check),
+            lambda: JsonLines(folder / disk.CALLS, entries.CALLS.check),
         )
         self.folder = folder
         self.contained = contained or Containment()
@@ -278,10 +330,10 @@ class Journal(LogBook):
         of_lines = [*self._log.problems, *self.state.lines.problems, *self.reflected.problems]
         return [*self._mended, *self.cache.problems(), *of_lines]
 
-    def tell_mended(self, path: Path, ids: Sequence[str]) -> None:
-        """Tell, once, that records were put back into a file that had been cut."""
+    def tell_mended(self, path: Path, ids: Sequence[str], why: str = "its end was cut off") -> None:
+        """Tell, once, that records were put back into a file that had been cut, or ``why`` else."""
         shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-        self._mended.append(DataError(path, f"its end was cut off; put back as it was written: {shown}"))
+        self._mended.append(DataError(path, f"{why}; put back as it was written: {shown}"))
         log.warning("%s", self._mended[-1])
 
     # ---- the lock

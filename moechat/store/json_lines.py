@@ -29,6 +29,8 @@ from moechat.store.entries import LOG, PART_HEAD, Entry, UnknownEntry
 from moechat.store.plain import data_of, json_value, opened
 from moechat.store.records import append, put_in_place, sync_folder, unfinished
 
+END_BYTES = 64
+
 
 def encode(entries: Iterable[Entry]) -> bytes:
     return b"".join(json.dumps(e, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for e in entries)
@@ -93,6 +95,7 @@ class JsonLines:
         self._lines = 0
         self._offset = 0
         self._inode = 0
+        self._end = b""  # The last bytes that were read: another file may have been copied into this one.
 
     @property
     def problems(self) -> list[DataError]:
@@ -111,8 +114,11 @@ class JsonLines:
             with opened(self.path) as file:
                 stat = os.fstat(file.fileno())
                 anew = bool(self._inode) and (stat.st_ino != self._inode or stat.st_size < self._offset)
+                if not anew:
+                    file.seek(self._offset - len(self._end))
+                    anew = file.read(len(self._end)) != self._end
                 if anew:
-                    self._offset, self._lines, self._aside = 0, 0, []
+                    self._offset, self._lines, self._aside, self._end = 0, 0, [], b""
                 self._inode = stat.st_ino
                 if stat.st_size == self._offset:
                     return anew, []
@@ -120,9 +126,11 @@ class JsonLines:
                 data = file.read(stat.st_size - self._offset)
         except FileNotFoundError:
             anew, self._offset, self._inode, self._lines, self._aside = bool(self._offset), 0, 0, 0, []
+            self._end = b""
             return anew, []
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
+        self._end = (self._end + whole)[-END_BYTES:]
         return anew, self._decode(whole)
 
     def _decode(self, data: bytes) -> list[Entry]:
@@ -162,6 +170,7 @@ class JsonLines:
         if created:
             sync_folder(self.path.parent)
         self._inode, self._offset, self._lines = inode, self._offset + len(data), self._lines + len(entries)
+        self._end = (self._end + data)[-END_BYTES:]
 
     def rewrite(self, entries: Iterable[Entry]) -> None:
         """Replace the file; other readers notice by its inode."""
@@ -201,6 +210,9 @@ class JsonLines:
         stat = rewriting.path.stat()
         put_in_place(rewriting.path, self.path)
         self._offset, self._inode = stat.st_size, stat.st_ino
+        with open(self.path, "rb") as file:
+            file.seek(max(self._offset - END_BYTES, 0))
+            self._end = file.read()
         self._lines, self._aside = rewriting.lines, list(rewriting.aside)
         return self._decode(whole)
 

@@ -3,7 +3,7 @@
 An entry is an object with ``op``; ``growth`` says what each means.
 
     exchange   id parent at user           a message has entered; its reply is on the way
-               [talk speaker attachments]  ... in which talk, said by whom, with what
+               [talk speaker attachments stamp]  ... in which talk, said by whom, with what, under which random id
     variant    id char status              a reply ended (done, stopped, failed); answering again adds another
                [error hits spans notice key]  ... what went wrong, what it rests on by id, which times were understood
     choose     id variant                  this reply stands
@@ -92,6 +92,7 @@ class Log:
             node = Node(
                 id_, None if begins else unit.tree.leaf(talk), at.isoformat(), text, talk, speaker, tuple(attachments)
             )
+            node.stamp = secrets.token_hex(8)
             if heard:
                 from_another = [] if passes else [{"op": "talk", "talk": talk, "passed": [id_]}]
                 unit.record([*settled, exchange_entry(node), variant_entry(id_, Variant("", "done")), *from_another])
@@ -346,7 +347,7 @@ class Log:
             self.drop_outdated()
             for node in unit.tree.unfiled():
                 exchange = node.exchange()
-                if unit.days.write(exchange):
+                if node.id not in unit.state.returned and unit.days.write(exchange):
                     unit.record([{"op": "filed", "id": node.id, "sha": text_hash(exchange)}])
                     if node.id in unit.state.missing:  # a hand had taken it out
                         unit.state.write([{"op": "found", "ids": [node.id]}])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime, tzinfo
 from typing import Any, Protocol
@@ -123,7 +123,10 @@ class Vectors(Protocol):
 
 
 class Unit(Protocol):
-    """One owner's durable truth, to be changed under its lock."""
+    """One owner's durable truth, to be changed under its lock.
+
+    It has more than twenty methods because whatever the verbs need of a store is one of its own.
+    """
 
     clock: Clock
     zone: tzinfo | None
@@ -166,6 +169,15 @@ class Unit(Protocol):
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Into the log, durably, and into the tree."""
+
+    def recognise(self, exchanges: Iterable[Exchange], ids: Iterable[str] = (), file: str = "") -> None:
+        """Hide what was forgotten and has come back, with a file, until its owner decides; under the lock."""
+
+    def bury(self, exchanges: Iterable[Exchange], ids: Collection[str]) -> None:
+        """Put up tombstones for what is being forgotten."""
+
+    def forget_calls(self, ids: Collection[str]) -> None:
+        """The calls of models no longer name these."""
 
     def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
         """Shorten the log, and leave some exchanges out. False where another process did so meanwhile."""

@@ -15,13 +15,13 @@ KEEP_WORDS = timedelta(days=7)  # The log keeps the words of exchanges that are 
 _KEPT = ("id", "layer", "recipe", "score", "features", "kind", "side", "span", "dropped", "why")
 
 
-def shortened(tree: Tree, before: datetime) -> set[str]:
+def shortened(tree: Tree, before: datetime, kept: Collection[str] = ()) -> set[str]:
     """The exchanges whose words the log need not keep: settled, filed and understood before a moment.
 
-    One with several replies keeps them all.
+    One with several replies keeps them all; ``kept`` are those that are gone from their day files.
     """
-    nodes = list(tree.nodes.values())
-    return {node.id for node in nodes if node.folded or (node.id not in tree.retracted and _may_fold(node, before))}
+    nodes, kept = list(tree.nodes.values()), tree.retracted.union(kept)
+    return {node.id for node in nodes if node.folded or (node.id not in kept and _may_fold(node, before))}
 
 
 def _may_fold(node: Node, before: datetime) -> bool:
@@ -30,18 +30,18 @@ def _may_fold(node: Node, before: datetime) -> bool:
     return len(node.variants) < 2 and datetime.fromisoformat(node.at) < before
 
 
-def written(tree: Tree, before: datetime, without: Collection[str] = ()) -> list[Entry]:
-    """A log that says the same, shortened up to a moment and without some exchanges.
+def written(tree: Tree, before: datetime, without: Collection[str] = (), kept: Collection[str] = ()) -> list[Entry]:
+    """A log that says the same, shortened up to a moment but for those ``kept``, and without some exchanges.
 
     What followed one of those follows what was before it.
     """
-    return list(_Writing(tree, before, frozenset(without)).entries())
+    return list(_Writing(tree, before, frozenset(without), kept).entries())
 
 
 class _Writing:
-    def __init__(self, tree: Tree, before: datetime, without: frozenset[str]) -> None:
+    def __init__(self, tree: Tree, before: datetime, without: frozenset[str], kept: Collection[str]) -> None:
         self._tree, self._without = tree, without
-        self._short = shortened(tree, before)
+        self._short = shortened(tree, before, kept)
         self._old = {n.id for n in list(tree.nodes.values()) if n.at and datetime.fromisoformat(n.at) < before}
         self._ids = [id_ for id_ in tree.numbered() if id_ not in without]
 

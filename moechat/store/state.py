@@ -10,9 +10,11 @@ carry     from to      a record is another one now (understood anew): what is kn
 archive   ids          hidden, kept          restore  ids    brought back
 pin       ids          never archived        unpin    ids
 missing   ids at       deleted by hand       found    ids    ... and there again
-topic     from to      a topic path has another name
+topic     from to      a topic path has another name ("": it has that name no more)
 cleaned   at           the memory was looked through for what may go
 plans     rows         plans that were due: id → [turns in the prompt, asked after ISO or "", answered ISO or ""]
+returned  ids at file  forgotten at that time, and there again with a file: hidden until the owner decides
+let_in    ids          ... for letting them in
 forgotten ids          facts and events that an understanding does not bring back (their words are nowhere)
 trust     model quotes  so many findings of this model bore a true quote, of so many
 """
@@ -68,6 +70,8 @@ class State:
         self.archived: set[str] = set()
         self.pinned: set[str] = set()
         self.missing: dict[str, datetime] = {}
+        self.returned: dict[str, tuple[str, str]] = {}
+        """Those of the missing that were forgotten, when (ISO), and with which file they came back."""
         self.topics: list[tuple[str, str]] = []
         self.cleaned: datetime | None = None
         self.plans: dict[str, tuple[int, str, str]] = {}
@@ -154,9 +158,16 @@ class State:
             if asked_at or turns >= MAX_PLAN_TURNS:
                 self.spent.add(id_)
 
-    def _found(self, entry: Entry) -> None:
+    def _found(self, entry: Entry, *, lets_in: bool = False) -> None:
         for id_ in entry["ids"]:
-            self.missing.pop(id_, None)
+            if lets_in or id_ not in self.returned:
+                self.returned.pop(id_, None)
+                self.missing.pop(id_, None)
+
+    def _returned(self, entry: Entry) -> None:
+        for id_ in entry["ids"]:
+            self.returned[id_] = entry["at"], entry["file"]
+            self.missing[id_] = datetime.fromisoformat(entry["at"])
 
     def _cleaned(self, entry: Entry) -> None:
         self.cleaned = datetime.fromisoformat(entry["at"])
@@ -194,7 +205,7 @@ class State:
         """Remove everything about these ids from the file and from memory."""
         gone = set(ids)
         with writing("forget use"):
-            for rows in (self.access, self.gains, self.plans, self.missing):
+            for rows in (self.access, self.gains, self.plans, self.missing, self.returned):
                 for id_ in gone.intersection(rows):
                     del rows[id_]
             self.archived -= gone
@@ -227,11 +238,16 @@ class State:
             {"op": "archive", "ids": sorted(self.archived)},
             {"op": "pin", "ids": sorted(self.pinned)},
             *({"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()),
+            *({"op": "returned", "ids": [id_], "at": at, "file": file} for id_, (at, file) in self.returned.items()),
             *({"op": "topic", "from": old, "to": new} for old, new in self.topics),
             *([{"op": "cleaned", "at": self.cleaned.isoformat()}] if self.cleaned else []),
             {"op": "forgotten", "ids": sorted(self.forgotten)},
             *({"op": "trust", "model": model, "quotes": list(row)} for model, row in sorted(self.trust.items())),
         ]
+
+
+def _renamed(topics: Sequence[tuple[str, str]], old: str, new: str) -> list[tuple[str, str]]:
+    return [*topics, (old, new)] if new else [one for one in topics if one[1] != old]
 
 
 def restatement(born: Mapping[str, datetime], at: datetime) -> list[Entry]:
@@ -251,7 +267,7 @@ def _later(one: str, other: str) -> str:
     return max(filter(None, (one, other)), key=datetime.fromisoformat)
 
 
-_MASKING = ("archive", "restore", "missing", "found", "carry")
+_MASKING = ("archive", "restore", "missing", "found", "carry", "returned", "let_in")
 _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "touch": State._touch,
     "access": State._access,
@@ -266,7 +282,9 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
         dict.fromkeys(entry["ids"], datetime.fromisoformat(entry["at"]))
     ),
     "found": State._found,
-    "topic": lambda state, entry: state.topics.append((entry["from"], entry["to"])),
+    "returned": State._returned,
+    "let_in": lambda state, entry: state._found(entry, lets_in=True),
+    "topic": lambda state, entry: setattr(state, "topics", _renamed(state.topics, entry["from"], entry["to"])),
     "cleaned": State._cleaned,
     "plans": State._plans,
     "forgotten": lambda state, entry: state.forgotten.update(entry["ids"]),

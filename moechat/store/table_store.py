@@ -132,9 +132,9 @@ class TableStore(LogBook):
         self, session: StoreSession, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
     ) -> None:
         self._session = session
-        self._journals = [TableLines(session, name) for name in ("log", "state", "reflections", "usage")]
-        log, state, reflections, usage = self._journals
-        super().__init__(clock, log, state)
+        self._journals = [TableLines(session, name) for name in ("log", "state", "reflections", "usage", "forgotten")]
+        log, state, reflections, usage, forgotten = self._journals
+        super().__init__(clock, log, state, forgotten, lambda: TableLines(session, "calls"))
         self.contained = contained or Containment()
         self.zone = zone
         self.problems: list[DataError] = []
@@ -266,6 +266,12 @@ class MemoryStore(TableStore):
         """It takes ``max_exchanges``; 0: any number."""
         super().__init__(SqliteSession(None), clock=clock, zone=zone)
         self._max_exchanges = max_exchanges
+
+    def bury(self, exchanges: Iterable[Exchange], ids: Collection[str]) -> None:
+        """Nothing of it comes back."""
+
+    def written_anew(self, ids: Iterable[str]) -> None:
+        """As above."""
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Raises MoeChatError where it is full."""

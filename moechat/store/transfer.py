@@ -78,6 +78,8 @@ def copy(source: Store, target: Store) -> Contents:
         notes = source.findings.all_notes([one.id for one in exchanges])
         target.findings.take_over(notes, source.findings.facts(), source.findings.refused())
         target.state.write(source.state.entries())
+        target.note_calls([(call["cites"], call["shown"]) for call in source.calls()])
+        target.tombstones.take(list(source.tombstones.entries()))
         target.reflected.write(source.reflected.value)
         for spent in source.usage.days():
             target.usage.add(spent)
@@ -85,4 +87,6 @@ def copy(source: Store, target: Store) -> Contents:
         before, after = contents(source), contents(target)
         if before != after:
             raise NotTheSame(f"{before} became {after}")
+        findings = [*(fact.id for fact in source.findings.facts()), *(id_ for id_, *_ in source.findings.births())]
+        target.recognise(exchanges, findings, source.folder.name if source.folder else "")
     return after

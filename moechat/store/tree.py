@@ -72,6 +72,7 @@ class Growth:
         self._place(id_, parent, talk)
         name, attachments = self.talk_of(id_), attachments_from(entry.get("attachments"))
         node = Node(id_, self.parents[id_], entry["at"], entry["user"], name, entry.get("speaker", ""), attachments)
+        node.stamp = entry.get("stamp", "")
         self.nodes[id_] = node
         self._sort(node)
         self.spoken, self.talks[name].away = name, False
@@ -149,7 +150,7 @@ class Growth:
         node.filed = node.understood = ""
         node.folded = False
         node.at, node.user, node.speaker = entry["at"], entry["user"], entry.get("speaker", "")
-        node.attachments = attachments_from(entry.get("attachments"))
+        node.attachments, node.stamp = attachments_from(entry.get("attachments")), entry.get("stamp", node.stamp)
         if node.variant is None:
             node.variants, node.chosen = [_variant({"status": "done", **entry})], 0
         else:

@@ -21,8 +21,7 @@ WORLD_BOOK = "data_base"
 _INSIDE = (disk.DAYS, disk.REPLIES, disk.IMPORTS, disk.BACKUPS, f"{disk.BACKUPS}/damaged", WORLD_BOOK)
 _NOT_LOOKED_INTO = re.compile(rf"\{disk.INDEX}|users|{disk.WORLDS}|{disk.BACKUPS}/\.?format-\d+(\.\w+)?|\.unpacking-.*")
 _MEMORY = re.compile(
-    rf"{'|'.join(map(re.escape, (disk.LOG, disk.STATE, disk.REFLECTIONS, disk.REFUSED, disk.USAGE, disk.HISTORY)))}"
-    rf"|{'|'.join(map(re.escape, (disk.CORE, disk.EXPORTS, disk.FORMAT)))}|{disk.DAYS}/[^/.][^/]*\.ya?ml"
+    rf"{'|'.join(map(re.escape, (*disk.WHOLE, disk.EXPORTS)))}|{disk.DAYS}/[^/.][^/]*\.ya?ml"
     rf"|{disk.REPLIES}/[^/]+\.(?:jsonl|lock)|{disk.IMPORTS}/[\w-]+\.(?:yaml|lock)|{disk.INDEX}/.*"
     rf"|{disk.BACKUPS}/(?:auto-[\d-]+\.zip|damaged/[^/]+\.ya?ml|format-\d+/.*)"
 )

@@ -28,7 +28,7 @@ from moechat.store.unknown import is_memory
 
 NUMBER = 3
 MEMORY = (disk.LOG, disk.STATE, disk.REFLECTIONS, disk.CORE, disk.HISTORY, disk.DAYS)
-COPIED = (*MEMORY, disk.REFUSED, disk.REPLIES, disk.IMPORTS)
+COPIED = (*MEMORY, disk.REFUSED, disk.FORGOTTEN, disk.CALLS, disk.REPLIES, disk.IMPORTS)
 LOCK = "upgrade.lock"
 PATIENCE_S = 60.0
 _EVER = datetime.min.replace(tzinfo=UTC)  # Nothing is older than this: nothing is shortened.

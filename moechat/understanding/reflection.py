@@ -268,7 +268,7 @@ class Reflector:
             self._failed(now, Failure("no_insight", self._language, model=self.model().name))
             return None
         made = [episode_of(thought, now, settings.expires_days) for thought in thoughts]
-        stored = self._commit(before, self._mark(new), made)
+        stored = self._commit(before, self._mark(new), made, thinking.shown)
         self.retry.succeeded()
         self.problem = ""
         if stored is None:
@@ -286,7 +286,9 @@ class Reflector:
         earlier = tuple(id_ for id_, exchange in waiting.items() if exchange.at.timestamp() <= until)
         return replace(mark, until=until, open=earlier, again=())
 
-    def _commit(self, before: Reflected, mark: Reflected, made: Sequence[Episode]) -> list[Episode] | None:
+    def _commit(
+        self, before: Reflected, mark: Reflected, made: Sequence[Episode], shown: Collection[str]
+    ) -> list[Episode] | None:
         """Store the reflections and the record, as one. Returns those that were stored.
 
         Known reflections are left out, and so are those that lost evidence while the model was thinking. None if all of them
@@ -305,6 +307,7 @@ class Reflector:
                 return None
             kept = [episode for episode in sound if episode.id not in live]
             added = (Made.of(episode, {id_: digest(live[id_]) for id_ in episode.evidence}) for episode in kept)
+            self.store.note_calls([([episode.id for episode in kept], shown)] if kept else [])
             self._record.write(replace(mark, made=(*mark.made, *added), unstored=tuple(kept)))
             self._store()
         return kept
@@ -339,6 +342,7 @@ class _Thinking:
         self._thoughts: dict[str, Thought] = {}
         reflections = view.episodes(np.flatnonzero(view.reflection).tolist())
         self._known_texts = {episode.event.text.casefold() for episode in reflections}
+        self.shown: set[str] = set()
         self.understood = False  # Whether any answer held an insight, new or not.
 
     def questions(self) -> list[str]:
@@ -346,6 +350,7 @@ class _Thinking:
         view = self._view
         order = stream.access_order(view.accessed, view.since, view.positions)[: self._reflector.settings().recent]
         recent = self._reflector.understood(view.episodes(sorted(order.tolist())))
+        self.shown.update(episode.id for episode in recent)
         return self._asking.questions(_statements(recent)) if recent else []
 
     def about(self, question: str) -> None:
@@ -368,6 +373,7 @@ class _Thinking:
     def _infer(self, episodes: Sequence[Episode], question: str) -> None:
         if not episodes or self.stopping.is_set():
             return
+        self.shown.update(episode.id for episode in episodes)
         answer = self._asking.insights(_statements(episodes), question)
         insights = parse_insights(answer)
         if len(insights) > INSIGHTS:

@@ -256,6 +256,7 @@ class Roller:
     def _filed(self, ids: Sequence[str]) -> list[Exchange]:
         """Those whose day file is up to date. A correction may still wait, because the file is broken or after a crash."""
         rows, nodes = self.store.exchanges.by_ids(ids), self.store.tree.nodes
+        ids = [id_ for id_ in ids if id_ not in self.store.state.returned]
         return [rows[id_].exchange for id_ in ids if id_ in rows and (id_ not in nodes or nodes[id_].filed)]
 
     def run(self, work: Due, now: datetime) -> bool:
@@ -334,9 +335,10 @@ class Roller:
         for another in dict.fromkeys(["", *(e.another(user) for e in exchanges)]):
             own = [replace(self._zoned(e), char=e.heard) for e in exchanges if e.another(user) == another]
             own = [e for e in own if not self.store.tree.is_character(e.talk, another)]
+            standing, cites = () if another else self._standing(own, earlier, now), [e.id for e in own]
+            self.store.note_calls([(cites, {*cites, *(one.id for one in standing)})] if own else [])
             understanding = extraction.understand(
-                replace(model, takes_cut=len(exchanges) == 1), own,
-                standing=() if another else self._standing(own, earlier, now), names=(another or user, character),
+                replace(model, takes_cut=len(exchanges) == 1), own, standing=standing, names=(another or user, character),
                 now=now, prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
                 timeout_s=self.layers.config().understanding.silence_s,
                 record=self.store.state.trust.get(model.name, (0, 0)), around=self._around,

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from markupsafe import Markup
 
 from moechat.agent import Agent
-from moechat.curation import by_hand, forgetting
+from moechat.curation import by_hand, forgetting, returned
 from moechat.curation.catalogue import UNDERSTOOD, Details, Memory, Page, Sort
 from moechat.errors import FieldError, NotFound
 from moechat.topic_path import EVERYDAY
@@ -227,10 +227,14 @@ def _past(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     return look, Note(here.words("past_begun" if action["do"] == "past" else "past_stopped"))
 
 
+def _came_back(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
+    return look, Note(here.words(f"done_{action['do']}", n=len(_done(here, action["do"]))))
+
+
 def _forgotten(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     assert here.agent is not None
-    files = list(map(unquote, action.get("files", "").split()))
-    gone, exports = _done(here, "forget", ids=[action["id"]], files=files), here.agent.memories.exports.listed()
+    also, files = (list(map(unquote, action.get(name, "").split())) for name in ("also", "files"))
+    gone, exports = _done(here, "forget", ids=[action["id"], *also], files=files), here.agent.memories.exports.listed()
     rest = f" {here.words('exports_hold', names=here.words.row(exports))}" if exports else ""
     return replace(look, opened="", doing=""), Note(here.words("done_forget", n=len(gone)) + rest)
 
@@ -247,13 +251,12 @@ DEEDS: Mapping[str, Mapping[str, Callable[[Visit, MemoryLook, Action], MemoryOut
     MINE: {
         "save": _saved, "add": _added, "confirm": _moved, "pin": _moved, "unpin": _moved, "archive": _moved, "restore": _moved,
         "undo": _undone, "several": _several, "merge": _merged, "forget-now": _forgotten, "think": _thought,
-        "past": _past, "past-stop": _past,
+        "past": _past, "past-stop": _past, "let-in": _came_back, "erase-again": _came_back,
     },
     AUTHOR: {"save": _record, "add": _record, "forget-now": _record},
 }  # fmt: skip
 TEXTS = ("save", "add", "merge")
-WAITING = (*TEXTS, "undo", "forget-now")
-"""Deeds on the owner's memories that wait for a reply that is on its way."""
+WAITING = (*TEXTS, "undo", "forget-now", "let-in", "erase-again")  # for a reply that is on its way
 
 
 # ---- how it is drawn
@@ -304,6 +307,7 @@ def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> dict[str,
     return {
         "stores": list(KINDS), "kinds": KINDS[look.store], "new": NEW[look.store], "is_mine": is_mine, "total": total,
         "filters": filters, "can_undo": is_mine and bool(len(agent.memories.undo)), "thinking": _thinking(agent, look),
+        "came_back": list(returned.told(agent.store, words.language)) if is_mine else (),
         "past": work if work and work.standing not in ("nothing", "no_model") else None,
     }  # fmt: skip
 

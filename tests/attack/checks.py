@@ -8,11 +8,13 @@ latter if the verb had returned; only a reply may be broken off.
 from __future__ import annotations
 
 import json
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
@@ -207,14 +209,24 @@ def entries(owner: Path) -> list[dict[str, Any]]:
 
 
 def remains(owner: Path, words: Sequence[str]) -> list[str]:
-    """Which of the words stand in which files: in UTF-8, escaped as in JSON, or as the key of a vector."""
+    """Which of the words stand in which files: in UTF-8, UTF-16, escaped as in JSON or an address, or as the key of a vector;
+    also in the files of a zip."""
     marks = {}
     for word in words:
-        marks[word.encode()] = marks[json.dumps(word)[1:-1].encode()] = word
+        marks |= dict.fromkeys([word.encode(), word.encode("utf-16-le"), word.encode("utf-16-be")], word)
+        marks |= dict.fromkeys(
+            [json.dumps(word)[1:-1].encode(), quote(word).encode(), quote(word).lower().encode()], word
+        )
         marks[text_key(word)] = f"the vector of {word}"
     left = []
     for path in sorted(owner.rglob("*")):
-        if path.is_file():
-            data = path.read_bytes()
+        for data in _contents(path) if path.is_file() else ():
             left += [f"{word} in {path.relative_to(owner)}" for mark, word in marks.items() if mark in data]
     return sorted(set(left))
+
+
+def _contents(path: Path) -> Iterator[bytes]:
+    yield path.read_bytes()
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            yield from map(archive.read, archive.namelist())

@@ -216,7 +216,7 @@ def test_a_dry_run_tells_what_goes_what_repeats_it_and_what_stays(
     assert err == ""
     assert row.pop("files") == []
     assert {name: [one["text"] for one in row[name]] for name in row} == {
-        "goes": [WORDS, "用户住在杭州"], "repeats": ["我在找东西"], "stays": ["用户住在绍兴"],
+        "goes": [WORDS, "用户住在杭州"], "repeats": ["我在找东西"], "stays": ["用户住在绍兴"], "beside": [],
     }  # fmt: skip
     assert run(home, "forget", "--dry-run", said["id"]) == 0
     out, err = capsys.readouterr()

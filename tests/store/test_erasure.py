@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moechat.curation.read_beside import read_beside
+from moechat.curation.read_beside import with_read_beside
 from moechat.errors import DataError
 from moechat.model import Episode, Event, Fact, FactDraft, Understanding
 from moechat.store import erasure
@@ -364,7 +364,7 @@ def test_what_a_model_took_a_pronoun_for_goes_with_the_words_that_named_it(home:
             [replace(mine, by="owner", event=replace(event, text="我送了妈妈一样东西", object="", topic=""))]
         )
     lost = erasure.gone(store, exchanges=[first], episodes=(), facts=())
-    lost = replace(lost, anew=read_beside(store, [first]))
+    lost = with_read_beside(store, lost)
     assert lost.anew == [second]
     erasure.forget(store, lost)
     assert erasure.erase(store, lambda: None)

@@ -38,7 +38,8 @@ def test_verbs_say_what_they_need() -> None:
         "talks": set(),
     }
     assert those(lambda verb: verb.waits) == {
-        "memories": {"add", "confirm", "edit", "edit-all", "forget", "merge", "undo"}, "official": set(), "talks": {"delete"},
+        "memories": {"add", "confirm", "edit", "edit-all", "erase-again", "forget", "let-in", "merge", "undo"},
+        "official": set(), "talks": {"delete"},
     }  # fmt: skip
     assert those(lambda verb: not verb.has_command)["memories"] == {
         "edit-all", "merge", "undo", "think", "past", "past-stop", "take-back",

@@ -1,0 +1,43 @@
+"""What was forgotten and came back with a file: it is hidden, told, and let in or erased again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from moechat.curation.keeper import Keeper
+from moechat.store.kinds import Store
+
+_TOLD = {
+    "zh": "你在 {day} 忘掉的内容随 {file} 又回来了（{n} 条，已隐藏）：要放进来，还是再次抹去？",
+    "en": "What you forgot on {day} came back with {file} ({n} records, hidden): let it in, or erase it again?",
+}
+
+
+def told(store: Store, language: str) -> Iterator[str]:
+    """What came back, in words, by the day of the forgetting and the file."""
+    counts = Counter((at[:10], file or "log.jsonl") for at, file in store.state.returned.values())
+    for (day, file), n in counts.items():
+        yield _TOLD["en" if language == "en" else "zh"].format(day=day, file=file, n=n)
+
+
+def let_in(store: Store, keeper: Keeper) -> list[str]:
+    """All of it holds again as any other memory. Returns the ids."""
+    ids = list(store.state.returned)
+
+    def admit() -> None:
+        with store.writing("let in"):
+            store.tombstones.lift(store.exchanges.of(ids).values(), ids, store.clock.now())
+            store.state.write([{"op": "let_in", "ids": ids}] if ids else [])
+
+    keeper.change(admit)
+    return ids
+
+
+def erase_again(store: Store, keeper: Keeper) -> list[str]:
+    """All of it is forgotten once more, with what was made of it. Returns the ids."""
+    store.read_all()
+    ids = list(store.state.returned)
+    if ids:
+        keeper.erase(ids)
+    return ids

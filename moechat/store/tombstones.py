@@ -1,0 +1,117 @@
+"""Tombstones: what was forgotten is known again when it comes back with a file, and is hidden until its owner decides.
+
+A tombstone holds no word: it is the random id (``stamp``) that an exchange carries, and keyed hashes of its time and text, and of
+the ids of what goes with it, for records without a stamp. The key never leaves this machine's account; where another one wrote a
+hash, the stamp alone counts. Tombstones lie with the memory and, for memories that are restored whole, beside the key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from filelock import FileLock
+from platformdirs import user_config_path
+
+from moechat.model import Exchange
+from moechat.store.entries import TOMBSTONES, Entry
+from moechat.store.json_lines import JsonLines, Lines
+
+KEY, REGISTER = "forgetting.key", "forgotten.jsonl"
+
+
+class Tombstones:
+    """Of one owner, in ``lines``. ``folder`` is the account's own, where key and register lie."""
+
+    def __init__(self, lines: Lines, folder: Path | None = None) -> None:
+        self._folder = folder or user_config_path("moechat", appauthor=False)
+        self._lines, self._register = lines, JsonLines(self._folder / REGISTER, TOMBSTONES.check)
+        self._own: dict[str, str] = {}
+        self._marks: dict[str, str] = {}
+
+    def follow(self) -> bool:
+        """Take in what other processes wrote. Whether there are any tombstones."""
+        own = self._lines.unread()[1]
+        for marks, entries in ((self._own, own), (self._marks, [*own, *self._register.unread()[1]])):
+            for entry in entries:
+                _apply(marks, entry)
+        return bool(self._marks)
+
+    def put(self, exchanges: Iterable[Exchange], ids: Iterable[str], at: datetime) -> None:
+        """Remember that these were forgotten, under the owner's lock. ``ids`` are those of all records."""
+        marks = [mark for one in exchanges for mark in (one.stamp, self._said(one)) if mark]
+        self._write("forgotten", [*marks, *map(self._named, ids)], at)
+
+    def lift(self, exchanges: Iterable[Exchange], ids: Iterable[str], at: datetime) -> None:
+        """These are let in again, or were written anew."""
+        if self.follow():
+            marks = {mark for one in exchanges for mark in (one.stamp, self._said(one)) if mark}
+            self._write("lifted", sorted(marks.union(map(self._named, ids)) & self._marks.keys()), at)
+
+    def of(self, exchange: Exchange) -> str:
+        """When an exchange was forgotten, "" where it was not."""
+        if exchange.stamp:
+            return self._marks.get(exchange.stamp, "")
+        return self._marks.get(self._said(exchange)) or self.of_id(exchange.id)
+
+    def of_id(self, id_: str) -> str:
+        return self._marks.get(self._named(id_), "")
+
+    def entries(self) -> Iterator[Entry]:
+        """What goes along to another kind of store."""
+        self.follow()
+        yield from ({"op": "forgotten", "at": at, "marks": [mark]} for mark, at in self._own.items())
+
+    def take(self, entries: Sequence[Entry]) -> None:
+        if entries:
+            self.follow()
+            self._lines.append(entries)
+            for entry in entries:
+                _apply(self._own, entry)
+                _apply(self._marks, entry)
+
+    def _write(self, op: str, marks: Sequence[str], at: datetime) -> None:
+        if not marks:
+            return
+        entry = {"op": op, "at": at.isoformat(), "marks": list(dict.fromkeys(marks))}
+        self.take([entry])
+        with FileLock(self._folder / f"{REGISTER}.lock"):
+            self.follow()
+            self._register.append([entry])
+
+    # ---- keyed hashes
+
+    def _said(self, exchange: Exchange) -> str:
+        return self._hash(f"{int(exchange.at.timestamp())}\0{exchange.sent or exchange.char}")
+
+    def _named(self, id_: str) -> str:
+        return self._hash(f"\0{id_}")
+
+    def _hash(self, text: str) -> str:
+        return hashlib.blake2b(text.encode(), digest_size=12, key=_key(self._folder / KEY)).hexdigest()
+
+
+def _apply(marks: dict[str, str], entry: Entry) -> None:
+    if entry["op"] == "forgotten":
+        marks.update(dict.fromkeys(entry["marks"], entry["at"]))
+        return
+    for mark in entry["marks"]:
+        marks.pop(mark, None)
+
+
+@cache
+def _key(path: Path) -> bytes:
+    """The account's key, which is made when it is first needed and nobody else may read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(32))
+                file.flush()
+                os.fsync(file.fileno())
+        return path.read_bytes()
