@@ -255,8 +255,7 @@ class Roller:
 
     def _filed(self, ids: Sequence[str]) -> list[Exchange]:
         """Those whose day file is up to date. A correction may still wait, because the file is broken or after a crash."""
-        rows, nodes = self.store.exchanges.by_ids(ids), self.store.tree.nodes
-        ids = [id_ for id_ in ids if id_ not in self.store.state.returned]
+        rows, nodes = self.store.exchanges.by_ids([*set(ids).difference(self.store.state.returned)]), self.store.tree.nodes
         return [rows[id_].exchange for id_ in ids if id_ in rows and (id_ not in nodes or nodes[id_].filed)]
 
     def run(self, work: Due, now: datetime) -> bool:
@@ -331,18 +330,17 @@ class Roller:
     def _by_model(self, model: BackgroundModel, exchanges: Sequence[Exchange], now: datetime) -> _UnderstoodBatch:
         """Each speaker's words are read apart; what stands is the user's, and no one else's to change."""
         earlier, (user, character) = self._earlier(exchanges), self._names()
-        understandings = list[Understanding]()
+        understandings: list[Understanding] = []
         for another in dict.fromkeys(["", *(e.another(user) for e in exchanges)]):
             own = [replace(self._zoned(e), char=e.heard) for e in exchanges if e.another(user) == another]
             own = [e for e in own if not self.store.tree.is_character(e.talk, another)]
-            standing, cites = () if another else self._standing(own, earlier, now), [e.id for e in own]
-            self.store.note_calls([(cites, {*cites, *(one.id for one in standing)})] if own else [])
+            standing = () if another else self._standing(own, earlier, now)
+            self.store.note_calls([([e.id for e in own], {one.id for one in (*own, *standing)})] if own else [])
             understanding = extraction.understand(
                 replace(model, takes_cut=len(exchanges) == 1), own, standing=standing, names=(another or user, character),
                 now=now, prompts=self.layers.prompts, topics=self.layers.topics.tree_text(TOPIC_TOKENS),
-                timeout_s=self.layers.config().understanding.silence_s,
-                record=self.store.state.trust.get(model.name, (0, 0)), around=self._around,
-            )  # fmt: skip
+                timeout_s=self.layers.config().understanding.silence_s, around=self._around,
+                record=self.store.state.trust.get(model.name, (0, 0)))  # fmt: skip
             understandings.append(attributed(understanding, another) if another else understanding)
         return self._reading(exchanges, instead(together(understandings), earlier), model.name)
 
