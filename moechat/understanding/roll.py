@@ -255,7 +255,7 @@ class Roller:
 
     def _filed(self, ids: Sequence[str]) -> list[Exchange]:
         """Those whose day file is up to date. A correction may still wait, because the file is broken or after a crash."""
-        rows, nodes = self.store.exchanges.by_ids([*set(ids).difference(self.store.state.returned)]), self.store.tree.nodes
+        rows, nodes = self.store.exchanges.by_ids([*{*ids} - self.store.state.returned.keys()]), self.store.tree.nodes
         return [rows[id_].exchange for id_ in ids if id_ in rows and (id_ not in nodes or nodes[id_].filed)]
 
     def run(self, work: Due, now: datetime) -> bool:
