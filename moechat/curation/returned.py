@@ -28,7 +28,7 @@ def let_in(store: Store, keeper: Keeper) -> list[str]:
     def admit() -> None:
         with store.writing("let in"):
             store.tombstones.lift(store.exchanges.of(ids).values(), ids, store.clock.now())
-            store.state.write([{"op": "let_in", "ids": ids}] if ids else [])
+            store.state.write([{"op": "found", "ids": ids, "lets_in": True}] if ids else [])
 
     keeper.change(admit)
     return ids

@@ -157,8 +157,7 @@ _is_cast = Shape({
     "members": list_of(_is_member), "people?": list_of(is_id), "order?": one_of("natural", "list", "manual"),
     "edition?": is_count,
 }).fits  # fmt: skip
-_IDS = {"ids": list_of(is_text)}
-_ID = {"id": is_id}
+_ID, _IDS = {"id": is_id}, {"ids": list_of(is_text)}
 _WORDS: Mapping[str, Form] = {
     **_ID, "at": is_moment, "user": is_text, "speaker?": is_text, "attachments?": maybe(list_of(Shape({}).fits)),
     "stamp?": is_text,
@@ -208,20 +207,16 @@ STATE = Entries(
         "pin": _IDS,
         "unpin": _IDS,
         "missing": {**_IDS, "at": is_moment},
-        "found": _IDS,
+        "found": {**_IDS, "lets_in?": one_of(True)},
         "topic": {"from": is_text, "to": is_text},
         "cleaned": {"at": is_moment},
         "plans": {"rows": map_of(row_of(is_count, is_text, is_text))},
         "forgotten": _IDS,
         "returned": {**_IDS, "at": is_moment, "file": is_text},
-        "let_in": _IDS,
         "trust": {"model": is_text, "quotes": row_of(is_count, is_count)},
     }
 )
 
-_MARKS: Mapping[str, Form] = {"at": is_moment, "marks": list_of(is_text)}
-TOMBSTONES = Entries({"forgotten": _MARKS, "lifted": _MARKS})
-CALLS = Entries({"call": {"cites": list_of(is_text), "shown": list_of(is_text)}})
 _TEXTS = list_of(is_text)
 REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": _TEXTS})
 USAGE = Shape(
@@ -308,9 +303,8 @@ class Node:
 
     def exchange(self) -> Exchange:
         at, char = datetime.fromisoformat(self.at), self.variant.char if self.variant else ""
-        return Exchange(
-            self.id, at, self.user, char, self.status, self.talk, self.speaker, self.attachments, self.stamp
-        )
+        words = (self.id, at, self.user, char, self.status)
+        return Exchange(*words, self.talk, self.speaker, self.attachments, self.stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,10 +444,7 @@ def edit_entry(exchange: Exchange) -> Entry:
     attachments = [asdict(one) for one in exchange.attachments]
     optional = {"speaker": exchange.speaker, "attachments": attachments, "stamp": exchange.stamp}
     return {
-        "op": "edit",
-        "id": exchange.id,
-        "at": exchange.at.isoformat(),
-        "user": exchange.user,
-        "char": exchange.char,
+        "op": "edit", "id": exchange.id, "at": exchange.at.isoformat(), "user": exchange.user, "char": exchange.char,
         "status": "done" if exchange.status == "streaming" else exchange.status,
-    } | {key: value for key, value in optional.items() if value}
+        **{key: value for key, value in optional.items() if value},
+    }  # fmt: skip

@@ -36,13 +36,16 @@ from moechat.store.records import Signature
 from moechat.store.reflections import ReflectionFile
 from moechat.store.short_log import KEEP_WORDS, shortened, written
 from moechat.store.state import State
-from moechat.store.tombstones import Tombstones
+from moechat.store.tombstones import TOMBSTONES, Tombstones
 from moechat.store.tree import Tree
 
 log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30.0
 POLL_S = 0.005
 TRIES = 3
+CALLS = entries.Entries(
+    {"call": {"cites": entries.list_of(entries.is_text), "shown": entries.list_of(entries.is_text)}}
+)
 MIN_SHORTENED = 500  # It pays to shorten the log when that many exchanges become shorter.
 FILES = "SELECT name, size, mtime_ns, inode FROM files"
 PROBLEMS = "SELECT name, problems FROM files WHERE problems != ''"
@@ -298,8 +301,8 @@ class Journal(LogBook):
             clock,
             JsonLines(folder / disk.LOG, entries.LOG.check),
             JsonLines(folder / disk.STATE, entries.STATE.check),
-            JsonLines(folder / disk.FORGOTTEN, entries.TOMBSTONES.check),
-            lambda: JsonLines(folder / disk.CALLS, entries.CALLS.check),
+            JsonLines(folder / disk.FORGOTTEN, TOMBSTONES.check),
+            lambda: JsonLines(folder / disk.CALLS, CALLS.check),
         )
         self.folder = folder
         self.contained = contained or Containment()

@@ -9,12 +9,11 @@ gain      rows         restatements summed up: id → [strength gained, last ISO
 carry     from to      a record is another one now (understood anew): what is known of it goes with it
 archive   ids          hidden, kept          restore  ids    brought back
 pin       ids          never archived        unpin    ids
-missing   ids at       deleted by hand       found    ids    ... and there again
+missing   ids at       deleted by hand       found    ids [lets_in] ... and there again
 topic     from to      a topic path has another name ("": it has that name no more)
 cleaned   at           the memory was looked through for what may go
 plans     rows         plans that were due: id → [turns in the prompt, asked after ISO or "", answered ISO or ""]
 returned  ids at file  forgotten at that time, and there again with a file: hidden until the owner decides
-let_in    ids          ... for letting them in
 forgotten ids          facts and events that an understanding does not bring back (their words are nowhere)
 trust     model quotes  so many findings of this model bore a true quote, of so many
 """
@@ -158,9 +157,9 @@ class State:
             if asked_at or turns >= MAX_PLAN_TURNS:
                 self.spent.add(id_)
 
-    def _found(self, entry: Entry, *, lets_in: bool = False) -> None:
+    def _found(self, entry: Entry) -> None:
         for id_ in entry["ids"]:
-            if lets_in or id_ not in self.returned:
+            if entry.get("lets_in") or id_ not in self.returned:
                 self.returned.pop(id_, None)
                 self.missing.pop(id_, None)
 
@@ -267,7 +266,7 @@ def _later(one: str, other: str) -> str:
     return max(filter(None, (one, other)), key=datetime.fromisoformat)
 
 
-_MASKING = ("archive", "restore", "missing", "found", "carry", "returned", "let_in")
+_MASKING = ("archive", "restore", "missing", "found", "carry", "returned")
 _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "touch": State._touch,
     "access": State._access,
@@ -283,7 +282,6 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     ),
     "found": State._found,
     "returned": State._returned,
-    "let_in": lambda state, entry: state._found(entry, lets_in=True),
     "topic": lambda state, entry: setattr(state, "topics", _renamed(state.topics, entry["from"], entry["to"])),
     "cleaned": State._cleaned,
     "plans": State._plans,

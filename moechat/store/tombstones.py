@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -19,9 +19,11 @@ from filelock import FileLock
 from platformdirs import user_config_path
 
 from moechat.model import Exchange
-from moechat.store.entries import TOMBSTONES, Entry
+from moechat.store.entries import Entries, Entry, Form, is_moment, is_text, list_of
 from moechat.store.json_lines import JsonLines, Lines
 
+_FORM: Mapping[str, Form] = {"at": is_moment, "marks": list_of(is_text)}
+TOMBSTONES = Entries({"forgotten": _FORM, "lifted": _FORM})
 KEY, REGISTER = "forgetting.key", "forgotten.jsonl"
 
 
