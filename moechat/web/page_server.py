@@ -42,6 +42,7 @@ CLOSED = (
     "/gradio_api/api", "/gradio_api/call", "/gradio_api/vibe", "/gradio_api/undo-vibe", "/gradio_api/profiling",
     "/gradio_api/dev", "/monitoring", "/svelte",
 )  # fmt: skip
+# Gradio evaluates the template of gr.HTML, and writes its settings into inline scripts: docs/trust.md says what was tried.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'self'; base-uri 'self'; "

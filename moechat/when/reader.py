@@ -118,6 +118,7 @@ def resolve(
     Unknown anchors are no time, except that 上次 falls back on its width. No text raises; an error of ``anchors`` itself
     passes through. ``second`` reads what is left of a Chinese text. ``plan`` and ``is_earlier``: see ``moving``.
     """
+    text = text[:LONGEST_READ]
     if now.tzinfo is None:
         now = now.astimezone()
     if anchors is not None:
@@ -130,7 +131,7 @@ def resolve(
         spans = list(_remembered(text, now.isoformat(), now, now.tzinfo, use, own))
     if second is None or not has_han(text):
         return spans
-    rest = CHINESE.unread(text[:LONGEST_READ])
+    rest = CHINESE.unread(text)
     for span in spans:
         rest = rest[: span.at[0]] + " " * (span.at[1] - span.at[0]) + rest[span.at[1] :]
     return sorted([*spans, *second(rest, now)], key=lambda span: span.at) if _MEASURED.search(rest) else spans
@@ -165,7 +166,6 @@ def _resolve(
     present = now.replace(tzinfo=None, microsecond=0, fold=0)
     ctx = TextContext(present, widths, use, now.tzinfo, anchors, plan, is_earlier)
     readings: list[tuple[int, int, Period]] = []
-    text = text[:LONGEST_READ]
     if compiled(_WORKS).search(text) and not compiled(_TALK).search(text):
         return ()
     rest = compiled(_QUOTED).sub(lambda quoted: "\0" * len(quoted.group()), text)

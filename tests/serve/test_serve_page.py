@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,11 @@ from moechat.web import beside
 from moechat.web.page_server import MAX_BODY
 
 OTHER, ELSEWHERE = "阿青", "http://chat.example"
+PAGES = (
+    "/", "/config", "/theme.css", "/gradio_api/info", "/gradio_api/queue/data", "/gradio_api/queue/join",
+    "/gradio_api/heartbeat/x", "/gradio_api/startup-events", "/page/do/open", "/page/do/room", "/page/news", "/page/picture/x",
+    "/page/drop", "/page/brought/1", "/page/along/x",
+)  # fmt: skip
 SECRETS = {"": "蓝莓松饼", "anne": "红枣年糕", "ben": "黑芝麻糊"}
 
 
@@ -37,7 +43,7 @@ class Doors:
         attempts = Attempts()
         api = server.make_app(self.house, self.ring, open_here=False, attempts=attempts)
         page, self.stop = beside(self.house, asyncio.Event(), self.ring, open_here=False, attempts=attempts)
-        self.app = server.WithPage(api, page)
+        self.app, self.page = server.WithPage(api, page), page
 
     def guest(self) -> TestClient:
         return TestClient(self.app, ELSEWHERE, follow_redirects=False)
@@ -86,6 +92,22 @@ def test_wrong_tries_at_both_doors_count_together(doors: Doors) -> None:
         assert stranger.post("/login", data={"word": "wrong"}, headers={"origin": ELSEWHERE}).status_code == 403
     assert stranger.get("/v1/models", headers={"x-api-key": "mk-wrong"}).status_code == 429
     assert stranger.post("/login", data={"word": "wrong"}, headers={"origin": ELSEWHERE}).status_code == 429
+
+
+def test_no_route_of_the_page_opens_to_a_key_in_a_header_or_to_a_cookie_that_another_chose(doors: Doors) -> None:
+    _, word = doors.ring.add("a program")
+    chosen = {"cookie": "moechat-80=chosen-by-another", "accept": "application/json"}
+    ways = {"none": {}, "bearer": {"authorization": f"Bearer {word}"}, "key": {"x-api-key": word}, "cookie": chosen}
+    stranger, opened = TestClient(doors.app, ELSEWHERE, client=("203.0.113.7", 1), follow_redirects=False), {}
+    for path in PAGES:
+        for (way, headers), method in itertools.product(ways.items(), ("GET", "POST")):
+            answer = stranger.request(method, path, headers=headers, json={} if method == "POST" else None)
+            if answer.status_code not in (401, 303):
+                opened[path, way, method] = answer.status_code
+    assert opened == {}
+    form = {"word": doors.ring.add("key")[1]}
+    entered = doors.guest().post("/login", data=form, headers={"origin": ELSEWHERE, **chosen})
+    assert entered.status_code == 303 and "chosen-by-another" not in entered.headers["set-cookie"]
 
 
 @pytest.mark.parametrize("user", ["", "anne", "ben"])
