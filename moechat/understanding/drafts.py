@@ -155,8 +155,6 @@ class CheckedAnswer:
             "mark": (fact.mark if self._trusted else "") or mark_of(fact.text, fact.keyword),
             "start": self._dated(fact.start, cited), "until": self._dated(fact.until, cited) or ("past" if fact.until else ""),
         }  # fmt: skip
-        if fact.kind == "boundary":
-            values["polarity"] = 1  # What is asked for is not denied, though it be that something is left alone.
         draft = FactDraft(**values)
         self._facts[draft] = None
         self._stand(draft, quote, entity, fact.replaces)
