@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
-from moechat.ai.cleaner import Instead
+from moechat.ai.cleaner import Instead, continued
 from moechat.ai.failure import Failure, in_words, sentence
 from moechat.ai.guard import AGAIN, guarded
 from moechat.ai.offline.model import OfflineModel
@@ -82,10 +82,12 @@ class Conversation:
         self._turns.add(turn := self._talk(text, sent))
         return turn
 
-    def regenerate(self, id_: str = "", sent: Sent | None = None) -> Generator[TurnEvent, None, None]:
-        """Another reply to the last message, or to an older one, which keeps what follows. Raises NotFound where there is
-        none."""
-        self._turns.add(turn := self._regenerate(id_, sent))
+    def regenerate(
+        self, id_: str = "", sent: Sent | None = None, *, goes_on: bool = False
+    ) -> Generator[TurnEvent, None, None]:
+        """Another reply to the last message, or to an older one, which keeps what follows; ``goes_on``: more of the reply that is
+        there. Raises NotFound where there is none."""
+        self._turns.add(turn := self._regenerate(id_, sent, goes_on=goes_on))
         return turn
 
     def hear(self, id_: str, text: str, speaker: str = "", *, at: datetime | None = None, passes: bool = False) -> None:
@@ -119,7 +121,7 @@ class Conversation:
             self._read(self._own)
             yield from self._reply(id_, text, now, sent)
 
-    def _regenerate(self, id_: str, sent: Sent | None) -> Generator[TurnEvent, None, None]:
+    def _regenerate(self, id_: str, sent: Sent | None, *, goes_on: bool) -> Generator[TurnEvent, None, None]:
         with self._first(), self._lock, disk.in_words():
             self.follow(reads=True)
             leaf = id_ or self._store.tree.leaf(self.name)
@@ -128,11 +130,16 @@ class Conversation:
             if self._store.log.is_streaming(leaf):
                 raise MoeChatError("the last message is being answered right now")
             exchange = self._store.exchanges.get(leaf)
-            self._store.log.answer_again(leaf)
-            yield from self._reply(leaf, exchange.user, exchange.at, sent)
+            if goes_on and not exchange.char.strip():
+                raise MoeChatError("there is no reply to go on with; ask for another")
+            if goes_on and isinstance(self._model(), OfflineModel):
+                raise MoeChatError("only a language model can go on with a reply; connect one in the settings")
+            self._store.log.answer_again(leaf, goes_on=goes_on)
+            yield from self._reply(leaf, exchange.user, exchange.at, sent, exchange.char if goes_on else "")
 
-    def _reply(self, id_: str, text: str, now: datetime, sent: Sent | None) -> Iterator[TurnEvent]:
-        begun = [sent.begun] if sent and sent.begun else []  # The front end has this much of the reply already.
+    def _reply(self, id_: str, text: str, now: datetime, sent: Sent | None, own: str = "") -> Iterator[TurnEvent]:
+        """``own`` is the reply that goes on."""
+        begun = [own or (sent.begun if sent else "")]  # The page, or the front end, has this much of the reply already.
         pieces: list[str] = []
         notice = ""
         status: Status = "stopped"
@@ -145,11 +152,12 @@ class Conversation:
             with disk.in_words():
                 self._layers.sync()
             while True:
-                recollection, request = self._prepared(id_, text, now, sent)  # 2. to 4. recall, and the prompt
+                recollection, request = self._prepared(id_, text, now, sent, own)  # 2. to 4. recall, and the prompt
                 yield Recalled(id_, recollection)
                 messages = request.messages
                 try:
                     stream = self._guarded(request, outcome)
+                    stream = continued(own, stream) if own else stream
                     for piece in spoken(stream) if sent and sent.spoken else stream:  # 5. the reply streams
                         if instead := isinstance(piece, Instead):
                             pieces.clear()
@@ -180,6 +188,7 @@ class Conversation:
             before = self._traces[-1].messages if self._traces else ()
             cost = counted(self._model(), messages, before, reply, outcome)
             self._traces.append(TurnTrace(id_, messages, recollection, outcome.thoughts, cost))
+            reply = reply if pieces or not own else ""
             exchange, error = self._finish(  # 6. stored; it settles later
                 id_, reply, status, error, hits=hits, spans=spans, notice=notice
             )
@@ -196,7 +205,9 @@ class Conversation:
             error = in_words(failure, self._file.character.language)
             return self._store.log.finish(id_, "", "failed", error=error), error
 
-    def _prepared(self, id_: str, text: str, now: datetime, sent: Sent | None) -> tuple[Recollection, ChatRequest]:
+    def _prepared(
+        self, id_: str, text: str, now: datetime, sent: Sent | None, own_reply: str
+    ) -> tuple[Recollection, ChatRequest]:
         """What is recalled for a reply, and its prompt. The ids of all that the prompt holds are on disk when this returns, and
         none of it was forgotten meanwhile."""
         memory = self._layers.store
@@ -208,7 +219,7 @@ class Conversation:
             # 2. The cue is made, and all recipes run side by side. 3. What they found is fused and merged within the budget.
             recollection = self._recall(text, now, context, own=id_)
             request = assembly.request(  # 4. the prompt
-                self._layers, self._context, context, recollection, text, now, own=id_, sent=sent
+                self._layers, self._context, context, recollection, text, now, own=id_, sent=sent, going_on=own_reply
             )
             room = self._model().window.room
             if room and context and not sent and (excess := size(request.messages) - room) > 0:

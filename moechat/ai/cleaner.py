@@ -6,6 +6,7 @@ One text gives one result, however it is cut into pieces.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator
 
@@ -25,6 +26,8 @@ _LABELS = (
     "【{0}】",
     "【{0}】：",
 )
+LEAST_AGAIN = 4  # As few letters as are no accident at the end of a reply and at the beginning of what follows.
+_JOINED = re.compile(r"[a-zA-Z0-9.,!?;:…'\"”’)*][a-zA-Z0-9]")
 _HEADING = re.compile(r"【[^】\n]+】|\[[^\]\n]+\]")
 
 
@@ -214,6 +217,27 @@ class _Echoes:
             return ""
         self._in_block = False
         return self._line
+
+
+def continued(begun: str, pieces: Iterable[str]) -> Iterator[str]:
+    """What goes on from ``begun``: whatever a model says again of its end, or of all of it, is left out, and a space stands
+    between words that need one."""
+    held, is_held = "", True
+    for piece in itertools.chain(pieces, [None]):
+        if isinstance(piece, Instead):
+            held, is_held = "", True
+            yield Instead("")
+        if is_held:
+            held += piece or ""
+            if piece is not None and held in begun:
+                continue
+            again = max((n for n in range(len(held) + 1) if begun.endswith(held[:n])), default=0)
+            rest = held[again:] if again >= min(LEAST_AGAIN, len(begun)) else held
+            is_held = False
+            if rest:
+                yield f" {rest}" if _JOINED.match(begun[-1:] + rest[:1]) else rest
+        elif piece:
+            yield piece
 
 
 def headings(templates: Iterable[str]) -> frozenset[str]:

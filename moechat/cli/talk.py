@@ -9,7 +9,7 @@ from dataclasses import asdict
 from moechat.agent import Agent
 from moechat.cli.session import agent_of, confirm, open_house, progress, tell, warn
 from moechat.cli.when import span_as_json
-from moechat.curation.talks import TalkSummary, talk_as_json
+from moechat.curation.talks import FoundWords, TalkSummary, talk_as_json
 from moechat.errors import MoeChatError, NotFound
 from moechat.model import Hit, Recollection
 from moechat.turn import Delta, Ended, Recalled
@@ -157,10 +157,24 @@ def _print_talks(args: argparse.Namespace, summaries: Sequence[TalkSummary]) -> 
         tell(args, talk_as_json(talk), f"{mark}{name} [{talk.exchanges} exchanges, {last}{batches}] {talk.first}")
 
 
+def _print_found(args: argparse.Namespace, finding: FoundWords) -> None:
+    """Where something was said, a line each; - marks what is on another branch."""
+    if args.json:
+        tell(args, finding.as_json())
+        return
+    for one in finding.places:
+        mark, text = " " if one.on_path else "-", " ".join(one.text.split())
+        print(f"{mark} {one.id} [{one.title or one.talk or FIRST_TALK}] {one.at:%Y-%m-%d %H:%M} {text}")
+    if finding.total > len(finding.places):
+        print(f"{finding.total} in all; --limit 0 shows them")
+
+
 def talks(args: argparse.Namespace) -> int:
     """The verb over talks that the command names."""
     verb = VERBS[args.action]
     with open_house(args, looks=verb.reads) as house:
+        if verb.replies:
+            house.warm()
         agent = agent_of(house, args)
         agent.store.read_all()
         if args.action == "delete" and args.forget and not args.yes:
@@ -170,8 +184,13 @@ def talks(args: argparse.Namespace) -> int:
         done = perform(verb, agent, {name: getattr(args, name) for name in verb.values.model_fields})
         if args.action == "list":
             _print_talks(args, done)
+        elif args.action == "find":
+            _print_found(args, done)
         elif args.action == "export":
             print(done, end="")
+        elif verb.replies:
+            agent.finish(asks_model=False)
+            tell(args, {"reply": done}, done)
         else:
             line = f"{args.action}: {args.talk or FIRST_TALK}{'' if done is None else f' ({done})'}"
             tell(args, {"talk": args.talk, "done": done}, line)

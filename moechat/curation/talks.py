@@ -1,26 +1,34 @@
-"""The talks of a memory: how faces list them, what they are called, and a whole one as a text."""
+"""The talks of a memory: how faces list them, what they are called, where something was said in them, and a whole one as a
+text."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 from moechat.clock import local
-from moechat.language.words import keywords
+from moechat.language.words import clauses, keywords
+from moechat.model import Exchange
 from moechat.store.kinds import Store
 from moechat.turn import Shown
+from moechat.when.names import has_han
 
 Form = Literal["markdown", "text", "sillytavern", "json"]
 ENDINGS: Mapping[Form, str] = {"markdown": "md", "text": "txt", "sillytavern": "jsonl", "json": "jsonl"}
 UNNAMED = ("chat ", "chat:", "page ", "group:")
 """How the name of a talk begins that no person gave it: those of front ends, of the page, and of several."""
-MAX_OWN_TITLE_CHARS = 24
+MAX_OWN_TITLE_WIDTH = 32
+"""As long as a title gets by itself; a Chinese character is as wide as two letters."""
 MAX_FIRST_MESSAGES = 3  # A talk is called after one of these: who begins says hello.
 MAX_REASONS = 3  # Memories that an export tells of a reply.
+SNIPPET_CHARS = 60  # Before and after what a search found.
+_QUESTION = re.compile(r"[^。！？!?\n]*[？?]")
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,9 @@ def talks(store: Store) -> list[TalkSummary]:
     """All talks by the time of their last exchange, those that are pinned at the end. Left out are talks that were put away, and
     those of which all was taken back, except the first."""
     hidden, imports = store.hidden(), imports_by_talk(store)
-    shown_talks = [talk for talk in list(store.tree.talks.values()) if not talk.away]
-    summaries = [_summary(store, talk.name, hidden, imports.get(talk.name, ())) for talk in shown_talks]
+    there = [talk.name for talk in list(store.tree.talks.values()) if not talk.away]
+    called = titles(store, there)
+    summaries = [_summary(store, name, called[name], hidden, imports.get(name, ())) for name in there]
     shown = [one for one in summaries if one.exchanges or not one.name]
     return sorted(shown, key=lambda one: (one.pinned, one.last.timestamp() if one.last else -math.inf, one.name))
 
@@ -67,29 +76,124 @@ def imports_by_talk(store: Store) -> dict[str, list[ImportedBatch]]:
     return imports
 
 
-def _summary(store: Store, name: str, hidden: Collection[str], imports: Sequence[ImportedBatch]) -> TalkSummary:
+def _summary(
+    store: Store, name: str, called: str, hidden: Collection[str], imports: Sequence[ImportedBatch]
+) -> TalkSummary:
     tree = store.tree
     ids = [id_ for id_ in tree.path(name) if id_ not in hidden]
     ends = list(store.exchanges.of([*ids[-1:], *ids[:1]]).values())
     lines = f"{ends[0].sent}\n{ends[0].char}".split("\n") if ends else []
     text = next((line.strip() for line in lines if line.strip()), "")
     last = local(ends[-1].at, store.zone) if ends else None
-    return TalkSummary(name, title(store, name), text, len(ids), last, imports, tree.talks[name].pinned)
+    return TalkSummary(name, called, text, len(ids), last, imports, tree.talks[name].pinned)
 
 
 def title(store: Store, name: str) -> str:
-    """What a talk is called: as its owner calls it, by the name that a person gave it, else after what was said first in it; ""
-    for the first talk, as long as nobody called it anything."""
-    talk = store.tree.talks.get(name)
-    if talk and talk.title:
-        return talk.title
-    if not name.startswith(UNNAMED):
-        return name
+    """What a talk is called, as ``titles`` has it."""
+    return titles(store, [name])[name]
+
+
+def titles(store: Store, names: Iterable[str]) -> dict[str, str]:
+    """What talks are called: as their owner calls them, by the name that a person gave them, else after what was said first in
+    them; "" for the first talk, as long as nobody called it anything."""
+    talks = store.tree.talks
+    called = {name: (name in talks and talks[name].title) or name for name in names}
+    return called | own_titles(store, [name for name in called if name.startswith(UNNAMED) and called[name] == name])
+
+
+def own_titles(store: Store, names: Iterable[str]) -> dict[str, str]:
+    """What talks are called after what was said first in them."""
     hidden = store.hidden()
-    ids = [id_ for id_ in store.tree.path(name) if id_ not in hidden][-MAX_FIRST_MESSAGES:]
-    messages = [" ".join(one.sent.split()) for one in store.exchanges.of(ids[::-1]).values()]
-    text = next((one for one in messages if len(keywords(one)) > 1), next(iter(messages), ""))
-    return text if len(text) <= MAX_OWN_TITLE_CHARS else f"{text[:MAX_OWN_TITLE_CHARS].rstrip(' ,.;，。；、')}…"
+    paths = {name: [id_ for id_ in store.tree.path(name) if id_ not in hidden] for name in names}
+    firsts = {name: ids[: -MAX_FIRST_MESSAGES - 1 : -1] for name, ids in paths.items()}
+    exchanges = store.exchanges.of([id_ for ids in firsts.values() for id_ in ids])
+    return {
+        name: own_title(tuple(exchanges[id_].sent for id_ in ids if id_ in exchanges)) for name, ids in firsts.items()
+    }
+
+
+@lru_cache(maxsize=1024)  # A list of talks is drawn with every turn.
+def own_title(messages: Sequence[str]) -> str:
+    """What a talk is called after the first messages of it, oldest first: by the first short question in the first one that
+    tells anything, else by the clause of it with the most telling words. "" where nothing was said."""
+    message = next((one for one in messages if len(keywords(one)) > 1), next(iter(messages), ""))
+    questions = [one for text in _QUESTION.findall(message) if len(keywords(one := text.strip())) > 1]
+    text = next(iter(questions), message)
+    if not questions or _width(text) > MAX_OWN_TITLE_WIDTH:
+        text = max(clauses(text), key=lambda one: len(keywords(one)), default=text)
+    return _shortened(" ".join(text.split()))
+
+
+def _width(text: str) -> int:
+    return sum(1 + has_han(char) for char in text)
+
+
+def _shortened(text: str) -> str:
+    """As much of it as a title may have, Latin words whole."""
+    if _width(text) <= MAX_OWN_TITLE_WIDTH:
+        return text
+    while text and _width(text) >= MAX_OWN_TITLE_WIDTH:
+        text = text[:-1]
+    whole = re.sub(r"\s+[a-zA-Z]*$", "", text) if text[-1:].isascii() else text
+    return f"{whole or text}…"
+
+
+# ---- where something was said
+
+
+@dataclass(frozen=True)
+class SaidPlace:
+    """Where words were said: in which talk, by which ``side`` (``user`` or ``char``), and ``text`` around them. ``on_path``: the
+    talk shows it as it stands; else it is on another branch."""
+
+    talk: str
+    title: str
+    id: str
+    at: datetime
+    side: str
+    text: str
+    on_path: bool
+
+
+@dataclass(frozen=True)
+class FoundWords:
+    """``total`` places, of which ``places`` are the newest."""
+
+    total: int
+    places: Sequence[SaidPlace]
+
+    def as_json(self) -> dict[str, Any]:
+        """Times are ISO."""
+        return {"total": self.total, "places": [asdict(one) | {"at": one.at.isoformat()} for one in self.places]}
+
+
+def found(store: Store, text: str, limit: int) -> FoundWords:
+    """Where all these words (case aside) were said, in every talk that is in a list and on all branches, the newest first."""
+    words, tree = text.casefold().split(), store.tree
+    away = {talk.name for talk in list(tree.talks.values()) if talk.away}
+    ids = [id_ for id_ in (store.search.said(words) if words else ()) if tree.talk_of(id_) not in away]
+    exchanges = store.exchanges.of(ids[: limit or None])
+    off, called = tree.off_path(), titles(store, {tree.talk_of(id_) for id_ in exchanges})
+    places = [
+        SaidPlace(
+            (talk := tree.talk_of(id_)),
+            called[talk],
+            id_,
+            local(one.at, store.zone),
+            *_snippet(one, words),
+            id_ not in off,
+        )
+        for id_, one in exchanges.items()
+    ]
+    return FoundWords(len(ids), places)
+
+
+def _snippet(exchange: Exchange, words: Sequence[str]) -> tuple[str, str]:
+    """(which side said it, the words around what was looked for)."""
+    sides = (("user", exchange.sent), ("char", exchange.char))
+    side, text = max(sides, key=lambda pair: sum(word in pair[1].casefold() for word in words))
+    at = max(text.casefold().find(words[0]), 0)
+    return side, text[max(0, at - SNIPPET_CHARS) : at + SNIPPET_CHARS]
 
 
 def talk_as_json(talk: TalkSummary) -> dict[str, object]:

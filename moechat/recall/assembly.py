@@ -49,8 +49,10 @@ def request(
     *,
     own: str,
     sent: Sent | None = None,
+    going_on: str = "",
 ) -> ChatRequest:
-    """The request for a reply to ``text``, ``sent`` by a front end that has a history of its own.
+    """The request for a reply to ``text``, ``sent`` by a front end that has a history of its own; ``going_on`` is the
+    reply that is to go on.
 
     ``kept`` are those before it that the model is shown, ``own`` is the id of its own exchange. What the stable part of a new
     context holds is written to the log.
@@ -84,6 +86,8 @@ def request(
         character, layers.prompts, history, shown, named(asking.speaker or owner, text) if cast else text, now,
         background=background, recalled_position=config.chat.recalled_position, sent=sent, company=company,
     )  # fmt: skip
+    if going_on:
+        messages += [Message("assistant", going_on), Message("system", layers.prompts.fill("go_on"))]
     # What the user said in the context may answer as well; it is there anyway.
     in_view = [d.hit for d in recollection.dropped if d.why == "in_context" and d.hit.side != "char"]
     hits = [*recollection.hits, *in_view]

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from moechat.access.keys import PASS
 from moechat.agent import Agent
-from moechat.curation.talks import talk_as_json
+from moechat.curation.talks import FoundWords, talk_as_json
 from moechat.errors import FieldError, MoeChatError
 from moechat.model import Exchange, Hit
 from moechat.serve.agents import Agents
@@ -277,6 +277,8 @@ def _talk_verb(agents: Agents, name: str) -> Callable[..., JsonObject]:
     def endpoint(values: Annotated[JsonObject, Body()], whose: Annotated[Whose, Parameters()]) -> JsonObject:
         with agents.lent(whose.character, whose.user) as agent:
             done = perform(verb, agent, values, PASS.get())
+            if isinstance(done, FoundWords):
+                return {"done": done.as_json()}
             return {"done": list(map(talk_as_json, done)) if name == "list" else done}
 
     return endpoint

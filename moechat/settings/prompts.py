@@ -39,6 +39,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "elsewhere": ("phrase", "from", "to"),
     "unread": ("until",),
     "spoken": (),
+    "go_on": (),
     "extraction": ("char", "user", "now", "before", "topics", "exchanges", "problem"),
     "consolidate": ("char", "user", "facts"),
     "topic_cues": ("now", "topics", "message"),

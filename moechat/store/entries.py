@@ -253,7 +253,8 @@ class Rows(Collection[dict[str, Any]]):
 
 @dataclass(slots=True)
 class Variant:
-    """One reply to a message. ``hits`` are the memories that it rests on, ``key`` tells it from one that was written twice."""
+    """One reply to a message. ``hits`` are the memories that it rests on, ``key`` tells it from one that was written twice. The
+    key of one that goes on with another reply begins with the number of that, whose place it takes: ``0+1f2e3d4c``."""
 
     char: str
     status: Status
@@ -267,6 +268,11 @@ class Variant:
     def is_silence(self) -> bool:
         """Whether the message was heard, and not answered by this character."""
         return not self.char and self.status == "done"
+
+    @property
+    def goes_on_with(self) -> int | None:
+        number, plus, _ = self.key.partition("+")
+        return int(number) if plus and number.isdecimal() and len(number) < 9 else None
 
 
 @dataclass(slots=True)

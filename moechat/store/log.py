@@ -5,7 +5,8 @@ An entry is an object with ``op``; ``growth`` says what each means.
     exchange   id parent at user           a message has entered; its reply is on the way
                [talk speaker attachments stamp]  ... in which talk, said by whom, with what, under which random id
     variant    id char status              a reply ended (done, stopped, failed); answering again adds another
-               [error hits spans notice key]  ... what went wrong, what it rests on by id, which times were understood
+               [error hits spans notice key]  ... what went wrong, what it rests on by id, which times were understood;
+                                           a key such as 0+1f2e: it takes the place of reply 0, with which it goes on
     choose     id variant                  this reply stands
     select     id                          the next message of its talk follows this exchange
     settle     id                          its answer stands
@@ -49,6 +50,7 @@ from moechat.model import Attachment, Exchange, Status
 from moechat.store import disk
 from moechat.store.entries import Entry, Node, Reread, Variant, edit_entry, exchange_entry, reread_entry, variant_entry
 from moechat.store.formats import text_hash
+from moechat.store.json_lines import Part
 from moechat.store.protocols import Unit
 
 log = logging.getLogger(__name__)
@@ -107,8 +109,8 @@ class Log:
             self._follow_settling(settled)
         return id_
 
-    def answer_again(self, id_: str) -> None:
-        """Another reply to the same message is on the way. What follows stays.
+    def answer_again(self, id_: str, *, goes_on: bool = False) -> None:
+        """Another reply to the same message is on the way, or (``goes_on``) more of the chosen one. What follows stays.
 
         Raises MoeChatError where another process is answering it, NotFound where its words are gone.
         """
@@ -116,10 +118,16 @@ class Log:
             self._require(id_)
             self._unit.exchanges.get(id_)
             self._unit.replies.start(id_)
+            number = f"{max(self._unit.tree.node(id_).chosen, 0)}+" if goes_on else ""
+            self._keys[id_] = number and f"{number}{secrets.token_hex(4)}"
 
     def rest(self, id_: str, ids: Collection[str]) -> None:
         """Say what the reply that is about to stream rests on: exchanges, episodes and facts by id."""
-        key = self._keys[id_] = secrets.token_hex(4)
+        key = self._keys.get(id_, "")
+        if "+" in key:
+            ids = {*ids, *(hit["id"] for hit in _hits(self._unit.tree.node(id_)) if "id" in hit)}
+        else:
+            key = self._keys[id_] = secrets.token_hex(4)
         self._unit.replies.rest(id_, ids, key)
 
     def stream(self, id_: str, piece: str, *, instead: bool = False) -> None:
@@ -140,12 +148,20 @@ class Log:
     ) -> Exchange:
         """A reply ended; it is durable when this returns, also while another process holds the owner's lock.
 
-        ``notice`` is what was shown beside it. An exchange may be finished any number of times: each adds a reply.
+        ``notice`` is what was shown beside it. An exchange may be finished any number of times: each adds a reply, but for one
+        that goes on: with words, which are the whole of it, it takes its own place, without any it stays as it is.
         Raises Withheld where what the reply rests on was forgotten, DiskError where it can be stored nowhere.
         """
         unit = self._unit
         key = self._keys.get(id_) or secrets.token_hex(4)
-        entry = variant_entry(id_, Variant(char, status, error, [dict(hit) for hit in hits], spans, notice, key))
+        reply = Variant(char, status, error, [dict(hit) for hit in hits], spans, notice, key)
+        if reply.goes_on_with is not None and not char:
+            self._keys.pop(id_, None)
+            unit.replies.release(id_)
+            return unit.exchanges.get(id_)
+        if reply.goes_on_with is not None:
+            reply.hits = [*reply.hits, *(hit for hit in _hits(unit.tree.node(id_)) if hit not in reply.hits)]
+        entry = variant_entry(id_, reply)
         keep = True
         try:
             with unit.writing("finish", patience_s=PATIENCE_S):
@@ -173,8 +189,11 @@ class Log:
         for part in unit.replies.ended():
             is_there = part.id in unit.tree and part.id not in unit.tree.taken_out()
             if is_there and not (part.key and any(one.key == part.key for one in unit.tree.node(part.id).variants)):
-                entry = part.entry or variant_entry(part.id, _broken_off(part.text, part.withheld))
-                self._add_reply(part.id, entry)
+                entry = part.entry or variant_entry(part.id, _broken_off(part, unit.tree.node(part.id)))
+                if (
+                    part.entry or part.text or "+" not in part.key
+                ):  # One that goes on and said nothing more stands as it is.
+                    self._add_reply(part.id, entry)
             unit.replies.drop(part.id)
 
     def _add_reply(self, id_: str, entry: Entry) -> None:
@@ -361,6 +380,10 @@ class Log:
         raise NotFound(f"exchange {id_!r} stands in a day file without a log entry; edit the day file instead")
 
 
+def _hits(node: Node) -> Collection[dict[str, Any]]:
+    return node.variant.hits if node.variant else ()
+
+
 def _new_id(unit: Unit, at: datetime) -> str:
     base = local(at, unit.zone).strftime("%Y%m%d-%H%M%S")
     id_, n = base, 1
@@ -370,8 +393,9 @@ def _new_id(unit: Unit, at: datetime) -> str:
     return id_
 
 
-def _broken_off(text: str, withheld: bool) -> Variant:
+def _broken_off(part: Part, node: Node) -> Variant:
     """What was shown of a reply whose process died."""
-    if withheld:
+    if part.withheld:
         return Variant("", "failed", "withheld")
-    return Variant(text, "stopped" if text else "failed", BROKEN_OFF)
+    broken = Variant(part.text, "stopped" if part.text else "failed", BROKEN_OFF)
+    return replace(broken, key=part.key, hits=_hits(node)) if "+" in part.key else broken

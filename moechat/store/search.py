@@ -44,6 +44,12 @@ class Search:
         places = sorted(self._places(kinds, words, span, archived), reverse=sort == "newest")
         return [id_ for _, _, id_ in places[offset : offset + limit if limit else None]]
 
+    def said(self, words: Sequence[str]) -> list[str]:
+        """The ids of the exchanges, on all branches, that have all ``words`` (case-folded), newest first."""
+        tree = self._owner.tree
+        gone = tree.retracted | tree.taken_out() | self._owner.state.missing.keys()
+        return [id_ for _, _, id_ in sorted(self._exchange_places(words, gone), reverse=True)]
+
     def count(
         self,
         kinds: Collection[Kind],
@@ -75,7 +81,7 @@ class Search:
             places |= {(f.since.timestamp(), "fact", f.id) for f in self.facts() if _has(_words_of(f), words)}
         places |= self._episodes([kind for kind in ("event", "reflection") if kind in kinds], words)
         if "exchange" in kinds:
-            places |= self._exchange_places(words)
+            places |= self._exchange_places(words, self._unseen())
         in_archive = self._owner.state.archived
         first, last = span or (float("-inf"), float("inf"))
         return {place for place in places if (place[2] in in_archive) == archived and first <= place[0] <= last}
@@ -87,7 +93,7 @@ class Search:
         places = self._findings.with_words(kinds, words)
         return {(t, kind, id_) for t, kind, id_, row in places if row not in hidden and id_ not in replaced}
 
-    def _exchange_places(self, words: Sequence[str]) -> set[Place]:
+    def _exchange_places(self, words: Sequence[str], unseen: Collection[str]) -> set[Place]:
         tree = self._owner.tree
         times = {id_: t for t, id_ in self._exchanges.with_words(words)}
         for node in {node.id: node for node in [*tree.open(), *tree.unfiled()]}.values():
@@ -95,7 +101,6 @@ class Search:
             times.pop(node.id, None)
             if _has(f"{exchange.sent} {exchange.char}", words):
                 times[node.id] = exchange.at.timestamp()
-        unseen = self._unseen()
         return {(t, "exchange", id_) for id_, t in times.items() if id_ not in unseen}
 
 

@@ -109,15 +109,20 @@ class Growth:
         node, variant = self.nodes[entry["id"]], _variant(entry)
         if variant.key and any(one.key == variant.key for one in node.variants):
             return
+        before, number = node.variant, variant.goes_on_with
         if variant.char and node.variants and node.variants[0].is_silence:
             node.variants, node.filed, node.understood = node.variants[1:], "", ""
-        node.variants.append(variant)
+        if variant.char and number is not None and number < len(node.variants):
+            node.variants[number] = variant
+        else:
+            number = len(node.variants)
+            node.variants.append(variant)
         if variant.char or len(node.variants) == 1:  # a reply that never came takes no other's place
-            self._choose(node, len(node.variants) - 1)
+            self._choose(node, number, before)
 
-    def _choose(self, node: Node, number: int) -> None:
+    def _choose(self, node: Node, number: int, before: Variant | None) -> None:
         chosen = node.variants[number]
-        before, node.chosen = node.variant, number
+        node.chosen = number
         if node.filed and before and (before.char, before.status) != (chosen.char, chosen.status):
             node.filed = node.understood = ""
         self._sort(node)
@@ -129,7 +134,7 @@ class Growth:
             talk.leaf, talk.forked = id_, True
             self.masks += 1
         if "variant" in entry:
-            self._choose(self.nodes[id_], entry["variant"])
+            self._choose(self.nodes[id_], entry["variant"], self.nodes[id_].variant)
         self.spoken = talk.name
 
     def _settle(self, entry: Entry) -> None:
@@ -297,7 +302,7 @@ _STEPS: dict[str, Callable[[Growth, Entry], None]] = {
     "exchange": Growth._exchange,
     "variant": Growth._variant,
     "select": Growth._select,
-    "choose": lambda tree, entry: tree._choose(tree.nodes[entry["id"]], entry["variant"]),
+    "choose": lambda tree, entry: tree._choose(node := tree.nodes[entry["id"]], entry["variant"], node.variant),
     "settle": Growth._settle,
     "filed": Growth._filed,
     "edit": Growth._edit,

@@ -38,6 +38,7 @@ class Verb:
 
     ``reads``: it changes nothing. ``is_shared``: what all users share is changed, which needs a pass for all of them.
     ``waits``: the page does not do it while a reply is on its way. ``has_command``: there is a command of its own for it.
+    ``replies``: the character speaks, which the page shows as it comes, in a turn of its own.
     """
 
     about: str
@@ -47,6 +48,7 @@ class Verb:
     is_shared: bool = False
     waits: bool = False
     has_command: bool = True
+    replies: bool = False
 
 
 def perform(verb: Verb, agent: Agent, values: Mapping[str, Any], passed: Pass | None = None) -> Any:

@@ -9,7 +9,7 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,20 +18,19 @@ from moechat.access.keys import PASS
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.cue import Cue
-from moechat.curation.talks import ENDINGS, imports_by_talk, title
+from moechat.curation.talks import own_titles
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
 from moechat.house.group import PREFIX, GroupTalk
 from moechat.house.studio import MAX_FILE_BYTES
 from moechat.settings.character import Language
 from moechat.turn import Shown
-from moechat.verbs import perform
-from moechat.verbs.whole_talks import VERBS
-from moechat.web import exchange, fault_words
+from moechat.web import exchange, fault_words, talk_list
 from moechat.web.clicks import Whereabouts
 from moechat.web.drawing import macros, picture_of
 from moechat.web.exchange import Branches, Face
 from moechat.web.news import News
+from moechat.web.talk_list import TalkList
 from moechat.web.tray import Trays
 from moechat.web.turns import AnyTalk, Turn, Turns
 from moechat.web.words import Words
@@ -39,19 +38,6 @@ from moechat.when import Span
 
 View = dict[str, Any]
 """JSON for a tab."""
-_FILE_SIGNS = re.compile(r"[^\w .-]+")  # What no name of a file has.
-MAX_FOUND = 50
-SNIPPET_CHARS = 60  # Before and after what a search found.
-
-
-@dataclass(frozen=True)
-class TalkEntry:
-    """A talk in the list: where it is and what it is called. ``is_here``: it can be changed from here."""
-
-    place: Whereabouts
-    title: str = ""
-    pinned: bool = False
-    is_here: bool = False
 
 
 class Desk:
@@ -183,63 +169,52 @@ class Desk:
             "title": self.title(place, agent, words),
             "problems": str(macros("parts", words).problems(in_words)),
             "write": words("write", name=name),
-            "kept": words("held_note") if place.held else words("world_note", name=place.world) if place.world else "",
+            "kept": self._kept(place, agent, words),
         }
 
-    def _talks(self, place: Whereabouts, agent: Agent) -> list[TalkEntry]:
+    def _kept(self, place: Whereabouts, agent: Agent, words: Words) -> str:
+        """What becomes of what is said here, where that is not as usual."""
+        if place.held:
+            return words("held_note")
+        talk = agent.store.tree.talks.get(place.talk)
+        notes = [words("talk_away_note")] if talk and talk.away else []
+        return " ".join([*notes, words("world_note", name=place.world)] if place.world else notes)
+
+    def _talks(self, place: Whereabouts, agent: Agent, *, every: bool = False) -> TalkList:
         """The talks that one can go to with this character."""
-        store = agent.store
-        newest = sorted(store.tree.talks.values(), key=lambda talk: talk.newest or "", reverse=True)
-        here = [
-            TalkEntry(Whereabouts(place.character, place.world, one.name), _title(agent, one.name), one.pinned, True)
-            for one in sorted(newest, key=lambda talk: (not talk.pinned, bool(talk.name)))
-            if not one.away
-        ]
-        if place.talk and place.talk not in [one.place.talk for one in here]:
-            here.append(TalkEntry(place, title(store, place.talk)))
-        first = [Whereabouts(place.character)] if place.world else []
-        others = (world for world in self.house.worlds(place.character, _user()) if world != place.world)
-        worlds = [Whereabouts(place.character, world) for world in others]
         around = (_user(), place.character, place.world)
-        held = [one for user, one in self._held if (user, one.character, one.world) == around]
-        return [*map(TalkEntry, first), *here, *map(TalkEntry, [*held, *worlds])]
+        held = {one: talk for (user, one), talk in self._held.items() if (user, one.character, one.world) == around}
+        return talk_list.listed(place, agent, held, self.house.worlds(place.character, _user()), every=every)
 
     def one_talk(self, place: Whereabouts, words: Words) -> View:
         """What can be done with a talk: ``{html}``."""
-        store = self.agent(place).store
-        store.tree.require_talk(place.talk)
-        draw, talk = macros("talk", words), store.tree.talks[place.talk]
-        days = [words.day(one.at.date()) for one in imports_by_talk(store).get(place.talk, ())]
-        there = {one.character for one in talk.cast.members} if talk.cast else set[str]()
+        agent = self.agent(place)
+        cast = agent.store.tree.cast(place.talk)
+        there = {one.character for one in cast.members} if cast else set[str]()
         others = [one for one in self.house.gallery.portraits() if one.folder in set(_characters(self.house)) - there]
-        form = draw.one_talk(place, title(store, place.talk), talk.pinned, days, talk.cast, others)
-        return {"html": str(form)}
+        return {"html": talk_list.one(place, agent, words, others)}
 
     def do_with_talk(self, place: Whereabouts, words: Words, action: Mapping[str, str]) -> View:
-        """Do it: ``note`` says so, ``gone`` that the talk is in no list any more, ``file`` and ``text`` are an export."""
-        agent, act = self.agent(place), action.get("act", "")
-        if act == "list" or (verb := VERBS.get(act)) is None:
-            raise NotFound("there is no such thing to do with a talk")
-        if verb.waits and self.turns.current(agent.in_talk(place.talk)):
-            return {"note": words("wait_reply"), "bad": True}
-        values = {key: action[key] for key in verb.values.model_fields if key in action}
-        done = perform(verb, agent, values | {"talk": place.talk})
-        if verb.reads:
-            name = title(agent.store, place.talk) or agent.character.name
-            form: Any = values.get("form", "markdown")
-            return {"file": f"{_FILE_SIGNS.sub(' ', name).strip()}.{ENDINGS[form]}", "text": done}
-        if isinstance(talk := self.conversation(place), GroupTalk):
-            talk.pass_on()
-        self.news.changed()
-        return {"note": words(f"talk_{act}_done"), "gone": act == "delete" and bool(place.talk)}
+        """Do it, as ``talk_list.do``."""
+        agent = self.agent(place)
+        done = talk_list.do(place, agent, words, action, lambda: self.turns.current(agent.in_talk(place.talk)))
+        if "text" not in done:
+            if isinstance(talk := self.conversation(place), GroupTalk):
+                talk.pass_on()
+            self.news.changed()
+        return done
 
     def title(self, place: Whereabouts, agent: Agent, words: Words) -> str:
         chat = self.house.config.chat
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
         draw, cast = macros("talk", words), agent.store.tree.cast(place.talk)
         name = "、".join(one.name for one in cast.members) if cast else agent.character.name
-        called = draw.talk_name(place, "" if place.held else _title(agent, place.talk))
-        return str(draw.header(name, called, self.house.connected, model, self._picture(place)))
+        called = draw.talk_name(place, self._called(place, agent))
+        return str(draw.header(name, place, called, self.house.connected, model, self._picture(place)))
+
+    def _called(self, place: Whereabouts, agent: Agent) -> str:
+        held = self._held.get((_user(), place))
+        return own_titles(held.path.store, [""])[""] if held else talk_list.called(agent, [place.talk])[place.talk]
 
     def _picture(self, place: Whereabouts) -> str:
         return picture_of(self.house.gallery.portrait(place.character))
@@ -263,7 +238,8 @@ class Desk:
     def face(self, place: Whereabouts, words: Words) -> Face:
         character = self.agent(place).character
         several = place.talk.startswith(PREFIX)
-        return Face(words, character.name, character.greeting, bool(place.held), self._picture(place), several)
+        picture, speaks = self._picture(place), self.house.connected and not several
+        return Face(words, character.name, character.greeting, bool(place.held), picture, several, speaks)
 
     def one(self, place: Whereabouts, words: Words, id_: str) -> list[View]:
         """A single exchange as it is now, none where it is gone."""
@@ -313,7 +289,8 @@ class Desk:
         turn = self.turns.last(conversation)
         if turn is None or not turn.over.is_set():
             return ""
-        error = turn.error or (words("unexpected", kind=turn.crash) if turn.crash else turn.failure)
+        [failure] = fault_words.told([turn.error], self._folders, words)
+        error = failure or (words("unexpected", kind=turn.crash) if turn.crash else turn.failure)
         if not error or any(row.error == error for row in rows):
             return ""
         return str(macros("talk", words).notice(words("went_wrong", error=error)))
@@ -321,12 +298,11 @@ class Desk:
     # ---- finding
 
     def found(self, place: Whereabouts, words: Words, text: str) -> View:
-        """Where these words were said: ``{html}``."""
-        conversation = self.conversation(place)
-        ids = conversation.path.search(text)
-        rows = conversation.path.shown(ids[:MAX_FOUND])
-        hits = [(row.exchange, *_snippet(row, text)) for row in rows]
-        return {"html": str(macros("talk", words).found(hits, len(ids)))}
+        """Which talks are called so and where it was said, "": all talks: ``{html}``."""
+        agent = self.agent(place)
+        held = self._held.get((_user(), place))
+        entries = self._talks(place, agent, every=True).entries
+        return {"html": talk_list.hits(text, agent, held, entries, place, words)}
 
     def around(self, place: Whereabouts, words: Words, id_: str) -> View:
         """A page of a talk with this exchange in it."""
@@ -341,12 +317,6 @@ class Desk:
         return {"html": str(macros("why", words).trace(self.conversation(place).trace(id_)))}
 
 
-def _title(agent: Agent, talk: str) -> str:
-    """What a talk is called; one of several, until somebody says something, by who is in it."""
-    cast = agent.store.tree.cast(talk)
-    return title(agent.store, talk) or "、".join(one.name for one in (cast.members if cast else ()))
-
-
 def _characters(house: House) -> list[str]:
     """Those that the request reaches."""
     return PASS.get().among(house.characters())
@@ -355,15 +325,6 @@ def _characters(house: House) -> list[str]:
 def _user() -> str:
     """Whose memory the request is about. Raises Nameless."""
     return PASS.get().user("")
-
-
-def _snippet(row: Shown, text: str) -> tuple[str, str]:
-    """(which side said it, the words around what was looked for)."""
-    word = (text.split() or [""])[0].casefold()
-    sides = (("user", row.exchange.user), ("char", row.exchange.char))
-    side, words = next((pair for pair in sides if word in pair[1].casefold()), sides[0])
-    at = max(words.casefold().find(word), 0)
-    return side, words[max(0, at - SNIPPET_CHARS) : at + SNIPPET_CHARS]
 
 
 def language_words(language: str) -> Words:
@@ -375,7 +336,7 @@ def labels(words: Words) -> Mapping[str, str]:
     """The words that the page's own script says."""
     names = (
         "send", "stop", "message", "save", "cancel", "copy", "copied", "remember_hint", "undo", "again", "no_thanks", "away",
-        "back_again", "not_sent", "newest", "search_talk", "conversation", "earlier_words", "busy", "needs_name",
+        "back_again", "not_sent", "newest", "search_talk", "conversation", "earlier_words", "busy", "needs_name", "other_branch",
     )  # fmt: skip
     files = {
         "sending": words("sending", n="{n}", of="{of}"),

@@ -19,7 +19,8 @@ from moechat.when import Span
 @dataclass(frozen=True)
 class Face:
     """Who is on the page: the character's name, greeting and picture, and the page's words. ``held``: nothing of this talk is
-    kept. ``is_one_of_several``: each line has a name and no other side."""
+    kept. ``is_one_of_several``: each line has a name and no other side. ``speaks``: there is a language model, which can go on
+    with a reply."""
 
     words: Words
     character: str
@@ -27,6 +28,7 @@ class Face:
     held: bool = False
     picture: str = ""
     is_one_of_several: bool = False
+    speaks: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from moechat.errors import DataError, DiskError, FieldError, MoeChatError, NameTaken
+from moechat.verbs.whole_talks import MAX_TITLE_CHARS
 from moechat.web import author_room
 from moechat.web.words import Words
 
@@ -24,6 +25,8 @@ def _said(error: MoeChatError | OSError, words: Words) -> str:
     match error:
         case NameTaken(kind=None) if f"{error.field}_taken" in words:
             return words(f"{error.field}_taken", name=error.value)
+        case FieldError(kind=None, field="title"):
+            return words("title_too_long", n=MAX_TITLE_CHARS)
         case FieldError():
             return author_room.wrong(error, words)
         case DiskError():

@@ -21,7 +21,8 @@ AnyTalk = Conversation | GroupTalk
 
 
 class Turn:
-    """One reply on its way. ``reply`` grows; ``over`` is set when it has ended. ``grown`` is called after every change.
+    """One reply on its way. ``reply`` grows, from what was ``begun`` before; ``over`` is set when it has ended. ``grown`` is
+    called after every change.
 
     ``exchange_id`` is "" until the message is recorded. ``error`` says in words why the turn failed as a whole, ``crash``
     names the type of an error that nobody foresaw, ``failure`` says what went wrong with the reply alone.
@@ -34,9 +35,10 @@ class Turn:
         grown: Callable[[], None] = lambda: None,
         *,
         exchange_id: str = "",
+        begun: str = "",
     ) -> None:
         self.conversation, self.exchange_id = conversation, exchange_id
-        self.reply = ""
+        self.reply = self._begun = begun
         self.recollection = Recollection()
         self.has_recalled = False
         self.error = self.crash = self.failure = ""
@@ -85,7 +87,7 @@ class Turn:
                 self.recollection = recollection
                 self.has_recalled = True
             case Delta(text=text, instead=instead):
-                self.reply = text if instead else self.reply + text
+                self.reply = (self._begun if instead else self.reply) + text
             case Ended(error=error):
                 self.failure = error
 
@@ -117,12 +119,21 @@ class Turns:
         """Another reply to an exchange, "": to the last one."""
         return self.begin(conversation, lambda: conversation.regenerate(id_), id_)
 
-    def begin(self, conversation: AnyTalk, events: Callable[[], Iterator[TurnEvent]], id_: str = "") -> Turn | None:
+    def go_on(self, conversation: AnyTalk, id_: str) -> Turn | None:
+        """A reply goes on, in a talk of two."""
+        if not isinstance(conversation, Conversation):
+            raise MoeChatError("there is no reply to go on with; ask for another")
+        begun = "".join(row.exchange.char for row in conversation.path.shown([id_]))
+        return self.begin(conversation, lambda: conversation.regenerate(id_, goes_on=True), id_, begun)
+
+    def begin(
+        self, conversation: AnyTalk, events: Callable[[], Iterator[TurnEvent]], id_: str = "", begun: str = ""
+    ) -> Turn | None:
         """The turn that ``events`` are of; None where the last one is not over."""
         with self._lock:
             if self.current(conversation):
                 return None
-            turn = self._turns[conversation] = Turn(conversation, events(), self._grown, exchange_id=id_)
+            turn = self._turns[conversation] = Turn(conversation, events(), self._grown, exchange_id=id_, begun=begun)
             return turn.start()
 
     def stop(self, conversation: AnyTalk) -> None:

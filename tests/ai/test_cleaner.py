@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.ai.cleaner import Cleaner, headings, in_whole, without_thoughts
+from moechat.ai.cleaner import Cleaner, Instead, continued, headings, in_whole, without_thoughts
 
 HEADINGS = headings(["【现在】2025-05-20 15:00，周二", "【脑海中回忆起的事件】\n…", "[Now] Tuesday, 2025-05-20"])
 LINES = frozenset(["【现在】2025-05-20 15:00，周二", "【脑海中回忆起的事件】", "- 用户养了猫", "- 用户去了青岛"])
@@ -78,3 +78,25 @@ def test_a_reply_without_the_thought_that_was_expected_is_a_reply() -> None:
 
 def test_a_thought_that_the_template_opened_is_cut_from_a_whole_text() -> None:
     assert without_thoughts('他想要 JSON</think>\n{"a": 1}') == '{"a": 1}'
+
+
+def test_what_goes_on_says_nothing_twice_and_has_a_space_where_it_needs_one() -> None:
+    cases: list[tuple[str, list[str], str]] = [
+        ("He walked to the", ["market."], " market."),
+        ("He walked to the", ["He wal", "ked to the", " market."], " market."),
+        ("He walked to the", ["to the market."], " market."),
+        ("He walked.", ["Then he sat."], " Then he sat."),
+        ("He walked ", ["on."], "on."),
+        ("他走到", ["集", "市"], "集市"),
+        ("他走到集市口。", ["走到集市口。买了", "瓜"], "买了瓜"),
+        ("他说好", ["好的"], "好的"),
+        ("他走到", ["他走到"], ""),
+        ("他走到", [], ""),
+        ("他走到", ["想一想", Instead(""), "集市"], "集市"),
+    ]
+    wrong = []
+    for begun, pieces, rest in cases:
+        said = list(continued(begun, pieces))
+        whole = "".join(said[1 + max((n for n, one in enumerate(said) if isinstance(one, Instead)), default=-1) :])
+        wrong += [(begun, pieces, whole)] if whole != rest else []
+    assert wrong == []

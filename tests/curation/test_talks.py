@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moechat.curation.talks import talk_as_json, talks
+from moechat.curation.talks import found, own_title, talk_as_json, talks
 from moechat.store.files import FileStore
 from tests.houses import Home, moment
 
@@ -51,3 +51,38 @@ def test_a_talk_of_which_all_was_taken_back_is_not_listed_and_the_first_always_i
 def test_a_greeting_that_nobody_asked_for_is_the_first_line(home: Home, store: FileStore) -> None:
     spoken(home, store, "")
     assert talks(store)[0].first == "嗯"
+
+
+def test_a_talk_is_called_by_its_first_question_or_by_its_most_telling_words() -> None:
+    cases = {
+        ("下个月想去青岛看海，坐高铁去，住三天再回来，你说好不好",): "下个月想去青岛看海",
+        ("你好", "在吗", "我今天面试没过，有点难过"): "我今天面试没过",
+        ("What should I cook tonight? I have eggs and rice.",): "What should I cook tonight?",
+        ("我室友昨天晚上两点还在打游戏，吵得我睡不着，该怎么跟他说？",): "我室友昨天晚上两点还在打游戏",
+        ("Do you remember? We talked about the lighthouse in Brittany last year.",): "We talked about the lighthouse…",
+        ("hello",): "hello",
+        (): "",
+        ("   ",): "",
+    }
+    assert {said: own_title(said) for said in cases} == cases
+    assert len(own_title(("长" * 10_000,))) < 20 and len(own_title(("a" * 10_000,))) < 40
+
+
+def test_what_was_said_is_found_in_every_talk_and_on_every_branch(home: Home, store: FileStore) -> None:
+    first = spoken(home, store, "西湖边有只猫")
+    trip = spoken(home, store, "去西湖划船", "旅行")
+    store.log.select(first)
+    other = spoken(home, store, "西湖的桥")  # it follows the first
+    store.log.select(first)
+    newest = spoken(home, store, "别的桥")
+    spoken(home, store, "西湖的秘密", "秘密")
+    store.log.tell_talk("秘密", away=True)
+    store.log.retract(spoken(home, store, "西湖没有了"))
+    assert [(one.id, one.talk, one.on_path) for one in found(store, "西湖", 0).places] == [
+        (other, "", False), (trip, "旅行", True), (first, "", True),
+    ]  # fmt: skip
+    assert [one.id for one in found(store, "桥", 0).places] == [newest, other]
+    assert [one.text for one in found(store, "西湖 猫", 0).places] == ["西湖边有只猫"]
+    assert [(one.side, one.text) for one in found(store, "嗯", 1).places] == [("char", "嗯")]
+    assert (found(store, "西湖", 1).total, len(found(store, "西湖", 1).places)) == (3, 1)
+    assert found(store, "  ", 0).total == found(store, "火星", 0).total == 0

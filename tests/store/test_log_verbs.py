@@ -228,3 +228,23 @@ def test_an_import_is_taken_back_once(home: Home, any_store: Store) -> None:
             erasure.imported(any_store, unknown)
     erasure.erase(any_store, lambda: None)
     assert (any_store.exchanges.times(), any_store.findings.facts(), any_store.tree.batches) == ([], [], {})
+
+
+def test_a_reply_that_goes_on_takes_its_own_place_and_rests_on_what_both_rest_on(home: Home, any_store: Store) -> None:
+    id_ = any_store.log.begin("讲个故事", home.clock.now())
+    any_store.log.finish(id_, "从前", "stopped", hits=[{"id": "a"}])
+    any_store.log.answer_again(id_)
+    any_store.log.finish(id_, "别的", "done")
+    any_store.log.select(id_, 0)
+    for hits, text, status in (([{"id": "a"}, {"id": "b"}], "从前有座山", "stopped"), ([], "从前有座山，完了", "done")):
+        any_store.log.answer_again(id_, goes_on=True)
+        any_store.log.rest(id_, ["b"])
+        any_store.log.stream(id_, text)
+        any_store.log.finish(id_, text, status, hits=hits)  # type: ignore[arg-type]
+    node = any_store.tree.nodes[id_]
+    assert [(one.char, one.status) for one in node.variants] == [("从前有座山，完了", "done"), ("别的", "done")]
+    assert node.variant and [hit["id"] for hit in node.variant.hits] == ["a", "b"]
+    any_store.log.settle()
+    any_store.log.answer_again(id_, goes_on=True)
+    assert any_store.log.finish(id_, "", "failed").char == "从前有座山，完了"
+    assert not any_store.log.is_streaming(id_) and any_store.exchanges.get(id_).char == "从前有座山，完了"

@@ -30,7 +30,7 @@ def those(holds: Callable[[Verb], bool]) -> dict[str, set[str]]:
 
 def test_verbs_say_what_they_need() -> None:
     assert those(lambda verb: verb.reads) == {
-        "memories": {"list", "show"}, "official": {"list", "show"}, "talks": {"list", "export"},
+        "memories": {"list", "show"}, "official": {"list", "show"}, "talks": {"list", "find", "export"},
     }  # fmt: skip
     assert those(lambda verb: verb.is_shared) == {
         "memories": set(),

@@ -116,9 +116,9 @@ def test_a_mind_is_changed_on_the_page(tab: Tab) -> None:
 
 def test_what_was_said_is_found_again_with_the_words_around_it(tab: Tab) -> None:
     ids = [tab.says(f"第{n}天，{'我们在西湖边走' if n == 3 else '没什么事'}") for n in range(8)]
-    found = tab("search", text="西湖")["html"]
+    found = tab("find", text="西湖")["html"]
     assert f'data-id="{ids[3]}"' in found and found.count("data-id") == 1 and "在西湖边" in found
-    assert "data-id" not in tab("search", text="火星")["html"]
+    assert "data-id" not in tab("find", text="火星")["html"]
     tab.desk.page = 3
     newest = tab("open")["talk"]
     assert [one["id"] for one in newest["exchanges"]] == ids[5:] and newest["more"]

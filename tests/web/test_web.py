@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from moechat.access.login_words import language_of
 from moechat.ai.scripted import Line
+from moechat.curation.talks import SaidPlace
 from moechat.errors import MoeChatError
 from moechat.house.gallery import Portrait
 from moechat.model import Exchange
@@ -27,9 +28,9 @@ from moechat.store.entries import Cast, Member
 from moechat.turn import Shown
 from moechat.web import drawing, exchange, markdown, running, serve, why, words
 from moechat.web.clicks import Whereabouts
-from moechat.web.desk import TalkEntry
 from moechat.web.exchange import Face
 from moechat.web.page_server import POLICY
+from moechat.web.talk_list import TalkEntry, TalkList
 from moechat.web.turns import Turns
 from moechat.web.words import Words
 from moechat.when import Span
@@ -141,15 +142,18 @@ def test_names_and_problems_stay_text_too() -> None:
     evil = Portrait(EVIL, EVIL, "zh", EVIL, EVIL)
     draw, parts = drawing.macros("talk", ZH), drawing.macros("parts", ZH)
     drawn = draw.characters([evil], EVIL) + draw.notice(EVIL) + parts.problems([EVIL]) + parts.avatar(EVIL)
-    drawn += draw.header(EVIL, EVIL, True, EVIL) + draw.talks([TalkEntry(place, EVIL, True, True)], place)
+    drawn += draw.header(EVIL, place, EVIL, True, EVIL)
+    drawn += draw.talks(TalkList([TalkEntry(place, EVIL, True, True)], 1), place)
     drawn += draw.one_talk(place, EVIL, True)
-    drawn += draw.found([(shown(EVIL).exchange, "user", EVIL)], 1)
+    drawn += draw.found(
+        [], place, [(SaidPlace(EVIL, EVIL, EVIL, datetime(2025, 5, 20), "user", EVIL, False), place)], 1
+    )
     reader = Reader(f"{drawn}")
     assert reader.tags <= {
         "nav", "form", "label", "input", "button", "span", "details", "summary", "ul", "li", "p", "header", "h1", "div", "time",
         "small", "img",
     }  # fmt: skip
-    assert reader.text.count(EVIL) == 10
+    assert reader.text.count(EVIL) == 12
     company = Reader(f"{draw.company(place, Cast((Member(EVIL, EVIL),), (EVIL,)), [evil])}")
     assert company.tags <= {"section", "div", "strong", "button", "p", "form", "input"}
     assert company.text.count(EVIL) == 6
@@ -246,8 +250,8 @@ def test_a_failed_reply_offers_to_try_again() -> None:
 
 
 def test_without_a_model_the_page_says_so() -> None:
-    assert "未连接模型" in drawing.macros("talk", ZH).header("青禾", "", False, "")
-    assert "Connected to tiny" in drawing.macros("talk", EN).header("青禾", "", True, "tiny")
+    assert "未连接模型" in drawing.macros("talk", ZH).header("青禾", Whereabouts(), "", False, "")
+    assert "Connected to tiny" in drawing.macros("talk", EN).header("青禾", Whereabouts(), "", True, "tiny")
 
 
 # ---- turns

@@ -1,6 +1,7 @@
 // The talk: what was said, what can be done with it, and the box. Every exchange is drawn by the program and put in its place here.
 document.addEventListener("moechat:frame", () => {
   const { $, state, ask, tell, go, keep, kept, listeners } = window.moechat;
+  const SWIPE = 60; // px that a finger moves sideways to another reply
   const NEAR = 80; // px from the end that count as "at the end"
   const talk = $("#talk");
   const said = $("#said");
@@ -293,6 +294,7 @@ document.addEventListener("moechat:frame", () => {
   const branch = (id) => ask("branch", { id, side: "end" });
   const doings = {
     again,
+    "go-on": (id) => { atEnd = !article(id)?.nextElementSibling; return ask("go-on", { id }); },
     choose: (id, button) => ask("choose", { id, variant: Number(button.dataset.variant) }),
     branch: (id) => ask("branch", { id }),
     "branch-to": (_, button) => branch(button.dataset.id),
@@ -369,6 +371,21 @@ document.addEventListener("moechat:frame", () => {
       one.classList.toggle("acting");
     }
   });
+  // To the reply before (0) or after (-1); after the last one, to another.
+  function flip(one, at) {
+    const way = [...(one?.querySelectorAll(".side.char .flip button") ?? [])].at(at);
+    const isPast = way?.dataset.do === "again"; // Only the last message is answered once more by a mere arrow.
+    if (way && !(isPast && (at === 0 || one.nextElementSibling))) way.click();
+  }
+  let touch = null;
+  said.addEventListener("touchstart", (event) => {
+    touch = event.touches.length === 1 && event.target.closest(".bubble") && !event.target.closest("pre, table") ? event.touches[0] : null;
+  }, { passive: true });
+  said.addEventListener("touchend", (event) => {
+    if (!touch) return;
+    const [right, down] = [event.changedTouches[0].clientX - touch.clientX, event.changedTouches[0].clientY - touch.clientY];
+    if (Math.abs(right) > SWIPE && Math.abs(right) > 2 * Math.abs(down)) flip(event.target.closest("article"), right > 0 ? 0 : -1);
+  }, { passive: true });
   // Arrows go from exchange to exchange, and flip the replies of the one that has the focus.
   talk.addEventListener("keydown", (event) => {
     const one = event.target.closest("article");
@@ -381,8 +398,7 @@ document.addEventListener("moechat:frame", () => {
       next?.focus();
       next?.scrollIntoView({ block: "nearest" });
     } else if (one && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
-      const [back, on] = one.querySelectorAll("[data-do=choose]");
-      (event.key === "ArrowLeft" ? back : on)?.click();
+      flip(one, event.key === "ArrowLeft" ? 0 : -1);
     }
   });
 
@@ -404,19 +420,33 @@ document.addEventListener("moechat:frame", () => {
     node.innerHTML = $(`#${id}`).innerHTML;
     return node;
   }
-  function find() {
+  // All talks, and whatever was said in any of them.
+  async function find() {
     const input = Object.assign(document.createElement("input"), { type: "search", placeholder: state.labels.search_talk });
     input.setAttribute("aria-label", state.labels.search_talk);
     const list = Object.assign(document.createElement("div"), { className: "hits" });
+    let newest = 0;
+    async function look() {
+      const mine = ++newest;
+      const view = await ask("find", { text: input.value });
+      if (view && mine === newest) list.innerHTML = view.html ?? "";
+    }
     let waiting = 0;
-    input.addEventListener("input", () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(async () => {
-        const view = input.value.trim() ? await ask("search", { text: input.value }) : { html: "" };
-        if (view) list.innerHTML = view.html ?? "";
-      }, 250);
-    });
+    input.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(look, 250); });
     unfold(input, list);
+    await look();
+  }
+  // To where it was said: in another talk, on another branch.
+  async function toPlace({ id, talk: name, world, held, branch }) {
+    fold();
+    const place = { talk: name, world, held: Number(held) };
+    if (Object.keys(place).some((key) => (state.place[key] || "") !== (place[key] || ""))) await go(place);
+    if (branch) {
+      const view = await ask("branch", { id, side: "end" });
+      if (!view || view.bad) return;
+      tell(state.labels.other_branch, false, []);
+    }
+    await around(id);
   }
   async function begin(data) {
     const name = data.get("name").trim();
@@ -447,7 +477,11 @@ document.addEventListener("moechat:frame", () => {
       return window.moechat.handOut(new Blob([view.text]), view.file);
     }
     fold();
-    await (view.gone && name === state.place.talk ? go({ talk: "", held: 0 }) : window.moechat.open());
+    const { world } = state.place;
+    await (view.gone && name === state.place.talk ? go({ world }) : window.moechat.open());
+    if (view.offers) {
+      tell(view.note, false, [[state.labels.undo, () => withTalk(name, { act: view.offers }).then(() => go({ world, talk: name }))]]);
+    }
     box.focus();
   }
   async function recast(name, action) {
@@ -484,9 +518,9 @@ document.addEventListener("moechat:frame", () => {
       form.querySelector(".with").hidden = !others.length;
       unfold(form);
     },
-    find: () => (sheet.hidden ? find() : fold()),
+    find: () => (sheet.querySelector("input[type=search]") ? fold() : find()),
     close: fold,
-    around: ({ id }) => { fold(); around(id); },
+    "to-place": toPlace,
     settings: () => { location.hash = "settings"; },
     theme: () => window.moechat.toggleTheme(),
     tinkers: () => { keep("tinkers", kept("tinkers") !== true); window.moechat.applyTheme(); },
