@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -23,19 +22,15 @@ from moechat.ai.reply_stream import ReplyOutcome, outcome_of
 from moechat.ai.spoken import spoken
 from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
 from moechat.memory.context import Context, oldest
-from moechat.memory.contradiction import entity, keyword_class
 from moechat.model import Exchange, Message, Recollection, Status, TurnCost
 from moechat.recall import assembly, world
 from moechat.recall.layers import Layers
 from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
 from moechat.store import disk
-from moechat.store.kinds import Store
 from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.
-AHEAD = timedelta(days=400)  # Plans that a reply without a language model knows.
-MAX_LATE_REPLIES = 9  # Replies before it that a reply without a language model knows.
 MAX_TRACES = 50  # Turns that can be looked at as they went.
 
 
@@ -226,7 +221,7 @@ class Conversation:
                 self._left_out = oldest(context, excess)
                 continue
             if isinstance(self._model(), OfflineModel):
-                request = _with_record(self._store, self._layers, id_, request, now)
+                request = assembly.with_record(self._store, self._layers, id_, request, now)
             self._store.log.rest(id_, request.rests_on)
             memory.follow_log()
             if memory.tree.forgettings == before:
@@ -395,42 +390,6 @@ class Conversation:
         """What the character said last in the talk that is still in the context, "" where there is none."""
         context = self._context.exchanges(self._now())
         return context[-1].char if context else ""
-
-
-def _with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, now: datetime) -> ChatRequest:
-    """The request with what was replied to this message and to those before it, and with all facts and plans, which a model
-    without language answers from."""
-    tree = store.tree
-    node = tree.nodes.get(id_)
-    before = list(itertools.islice(tree.ancestors(tree.parents.get(id_)), MAX_LATE_REPLIES))
-    replies = [exchange.char for exchange in store.exchanges.of(before).values()]
-    request = replace(
-        request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1]
-    )
-    if store.exchanges.get(id_).another(layers.character().user_name):
-        return request
-    exchanges = store.exchanges.of([source for hit in request.hits for source in hit.sources or (hit.id,)])
-    speakers = [
-        {exchanges[one].another(layers.character().user_name) for one in hit.sources or (hit.id,) if one in exchanges}
-        for hit in request.hits
-    ]
-    hits = [  # Not what only others told, none of whom is asked about.
-        hit for hit, names in zip(request.hits, speakers, strict=True)
-        if not names or any(name in request.text for name in names)
-    ]  # fmt: skip
-    facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
-    plans = layers.episodes.view(now).plans(now, now + AHEAD)
-    rests_on = {*request.rests_on, *(fact.id for fact in facts), *(plan.id for plan in plans)}
-    rests_on.update(*(fact.draft.sources for fact in facts), *(plan.event.sources for plan in plans))
-    drafts = [
-        replace(
-            one.draft,
-            keyword=keyword_class(one.draft),
-            entity="user" if entity(one.draft) == "user" else one.draft.entity,
-        )
-        for one in facts
-    ]
-    return replace(request, hits=hits, facts=drafts, plans=plans, rests_on=rests_on)
 
 
 def counted(

@@ -7,11 +7,12 @@ a line of it that could pass for a block of ours is marked.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import headings
 from moechat.cards.macros import Macros
 from moechat.memory.context import Context
+from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.former import Former
 from moechat.model import Episode, Exchange, Message, Recollection
 from moechat.reading.saying import saying
@@ -30,10 +32,13 @@ from moechat.recall.tail import BLOCKS, NOTHING, Background, PromptTail, boundar
 from moechat.recall.world import Placed, placed
 from moechat.settings.character import USER_NAMES, Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
+from moechat.store.kinds import Store
 from moechat.turn import Sent, named
 from moechat.when.span import in_zone
 
 log = logging.getLogger(__name__)
+AHEAD = timedelta(days=400)  # Plans that a reply without a language model knows.
+MAX_LATE_REPLIES = 9  # Replies before it that a reply without a language model knows.
 HEADED = ("persona", "company", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
 _WITH_MACROS = (*_IN_PERSONA, "system_prompt")
@@ -105,6 +110,42 @@ def request(
         hits, own_exchanges, _headings(character, layers.prompts), frozenset(rests_on),
         called=stable.name, wishes=sent.wishes if sent else {}, others=others,
     )  # fmt: skip
+
+
+def with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, now: datetime) -> ChatRequest:
+    """The request with what was replied to this message and to those before it, and with all facts and plans, which a model
+    without language answers from."""
+    tree = store.tree
+    node = tree.nodes.get(id_)
+    before = list(itertools.islice(tree.ancestors(tree.parents.get(id_)), MAX_LATE_REPLIES))
+    replies = [exchange.char for exchange in store.exchanges.of(before).values()]
+    request = replace(
+        request, earlier=[variant.char for variant in node.variants] if node else (), lately=replies[::-1]
+    )
+    if store.exchanges.get(id_).another(layers.character().user_name):
+        return request
+    exchanges = store.exchanges.of([source for hit in request.hits for source in hit.sources or (hit.id,)])
+    speakers = [
+        {exchanges[one].another(layers.character().user_name) for one in hit.sources or (hit.id,) if one in exchanges}
+        for hit in request.hits
+    ]
+    hits = [  # Not what only others told, none of whom is asked about.
+        hit for hit, names in zip(request.hits, speakers, strict=True)
+        if not names or any(name in request.text for name in names)
+    ]  # fmt: skip
+    facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
+    plans = layers.episodes.view(now).plans(now, now + AHEAD)
+    rests_on = {*request.rests_on, *(fact.id for fact in facts), *(plan.id for plan in plans)}
+    rests_on.update(*(fact.draft.sources for fact in facts), *(plan.event.sources for plan in plans))
+    drafts = [
+        replace(
+            one.draft,
+            keyword=keyword_class(one.draft),
+            entity="user" if entity(one.draft) == "user" else one.draft.entity,
+        )
+        for one in facts
+    ]
+    return replace(request, hits=hits, facts=drafts, plans=plans, rests_on=rests_on)
 
 
 def _headings(character: Character, prompts: Prompts) -> Collection[str]:

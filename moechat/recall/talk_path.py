@@ -176,7 +176,7 @@ class TalkPath:
 
     def stands(self, id_: str) -> bool:
         """Whether an exchange is there and was not taken back."""
-        return id_ in self._store.tree and self._is_there(id_)
+        return id_ in self.store.tree and self._is_there(id_)
 
     def _is_there(self, id_: str) -> bool:
         tree = self.store.tree
