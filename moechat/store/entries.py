@@ -269,11 +269,6 @@ class Variant:
         """Whether the message was heard, and not answered by this character."""
         return not self.char and self.status == "done"
 
-    @property
-    def goes_on_with(self) -> int | None:
-        number, plus, _ = self.key.partition("+")
-        return int(number) if plus and number.isdecimal() and len(number) < 9 else None
-
 
 @dataclass(slots=True)
 class Node:

@@ -49,7 +49,7 @@ from moechat.errors import DiskError, Locked, NotFound, Withheld
 from moechat.model import Attachment, Exchange, Status
 from moechat.store import disk
 from moechat.store.entries import Entry, Node, Reread, Variant, edit_entry, exchange_entry, reread_entry, variant_entry
-from moechat.store.formats import text_hash
+from moechat.store.formats import goes_on_with, text_hash
 from moechat.store.json_lines import Part
 from moechat.store.protocols import Unit
 
@@ -155,11 +155,11 @@ class Log:
         unit = self._unit
         key = self._keys.get(id_) or secrets.token_hex(4)
         reply = Variant(char, status, error, [dict(hit) for hit in hits], spans, notice, key)
-        if reply.goes_on_with is not None and not char:
+        if goes_on_with(reply.key) is not None and not char:
             self._keys.pop(id_, None)
             unit.replies.release(id_)
             return unit.exchanges.get(id_)
-        if reply.goes_on_with is not None:
+        if goes_on_with(reply.key) is not None:
             reply.hits = [*reply.hits, *(hit for hit in _hits(unit.tree.node(id_)) if hit not in reply.hits)]
         entry = variant_entry(id_, reply)
         keep = True

@@ -11,7 +11,7 @@ from itertools import count, islice, pairwise
 
 from moechat.errors import NotFound
 from moechat.store.entries import PASSED_ON, Batch, Cast, Entry, Node, Reread, Rows, Talk, Variant
-from moechat.store.formats import attachments_from, without_notice
+from moechat.store.formats import attachments_from, goes_on_with, without_notice
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Growth:
         node, variant = self.nodes[entry["id"]], _variant(entry)
         if variant.key and any(one.key == variant.key for one in node.variants):
             return
-        before, number = node.variant, variant.goes_on_with
+        before, number = node.variant, goes_on_with(variant.key)
         if variant.char and node.variants and node.variants[0].is_silence:
             node.variants, node.filed, node.understood = node.variants[1:], "", ""
         if variant.char and number is not None and number < len(node.variants):
