@@ -447,9 +447,3 @@ def refused_data(one: RefusedItem) -> dict[str, object]:
 def refused_from_json(data: Mapping[str, Any]) -> RefusedItem:
     at, sources = datetime.fromisoformat(data["at"]), tuple(data["sources"])
     return RefusedItem(data["kind"], data["text"], data["why"], sources, at)
-
-
-def goes_on_with(key: str) -> int | None:
-    """The number of the reply that one of this key goes on with, and whose place it takes; None where it is one of its own."""
-    number, plus, _ = key.partition("+")
-    return int(number) if plus and number.isdecimal() and len(number) < 9 else None

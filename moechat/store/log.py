@@ -49,9 +49,10 @@ from moechat.errors import DiskError, Locked, NotFound, Withheld
 from moechat.model import Attachment, Exchange, Status
 from moechat.store import disk
 from moechat.store.entries import Entry, Node, Reread, Variant, edit_entry, exchange_entry, reread_entry, variant_entry
-from moechat.store.formats import goes_on_with, text_hash
+from moechat.store.formats import text_hash
 from moechat.store.json_lines import Part
 from moechat.store.protocols import Unit
+from moechat.store.tree import goes_on_with
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 1.0  # How long an ended reply waits for the owner's lock; then whoever holds it next stores it.

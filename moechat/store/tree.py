@@ -11,7 +11,7 @@ from itertools import count, islice, pairwise
 
 from moechat.errors import NotFound
 from moechat.store.entries import PASSED_ON, Batch, Cast, Entry, Node, Reread, Rows, Talk, Variant
-from moechat.store.formats import attachments_from, goes_on_with, without_notice
+from moechat.store.formats import attachments_from, without_notice
 
 log = logging.getLogger(__name__)
 
@@ -281,6 +281,12 @@ class Growth:
     def talk_of(self, id_: str) -> str:
         """The name of the talk that an exchange belongs to."""
         return self._talk_of.get(id_, "")
+
+
+def goes_on_with(key: str) -> int | None:
+    """The number of the reply that one of this key goes on with, and whose place it takes; None where it is one of its own."""
+    number, plus, _ = key.partition("+")
+    return int(number) if plus and number.isdecimal() and len(number) < 9 else None
 
 
 def _variant(entry: Entry) -> Variant:

@@ -169,16 +169,8 @@ class Desk:
             "title": self.title(place, agent, words),
             "problems": str(macros("parts", words).problems(in_words)),
             "write": words("write", name=name),
-            "kept": self._kept(place, agent, words),
+            "kept": talk_list.kept(place, agent, words),
         }
-
-    def _kept(self, place: Whereabouts, agent: Agent, words: Words) -> str:
-        """What becomes of what is said here, where that is not as usual."""
-        if place.held:
-            return words("held_note")
-        talk = agent.store.tree.talks.get(place.talk)
-        notes = [words("talk_away_note")] if talk and talk.away else []
-        return " ".join([*notes, words("world_note", name=place.world)] if place.world else notes)
 
     def _talks(self, place: Whereabouts, agent: Agent, *, every: bool = False) -> TalkList:
         """The talks that one can go to with this character."""
@@ -209,12 +201,10 @@ class Desk:
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
         draw, cast = macros("talk", words), agent.store.tree.cast(place.talk)
         name = "、".join(one.name for one in cast.members) if cast else agent.character.name
-        called = draw.talk_name(place, self._called(place, agent))
-        return str(draw.header(name, place, called, self.house.connected, model, self._picture(place)))
-
-    def _called(self, place: Whereabouts, agent: Agent) -> str:
         held = self._held.get((_user(), place))
-        return own_titles(held.path.store, [""])[""] if held else talk_list.called(agent, [place.talk])[place.talk]
+        own = own_titles(held.path.store, [""])[""] if held else talk_list.called(agent, [place.talk])[place.talk]
+        called = draw.talk_name(place, own)
+        return str(draw.header(name, place, called, self.house.connected, model, self._picture(place)))
 
     def _picture(self, place: Whereabouts) -> str:
         return picture_of(self.house.gallery.portrait(place.character))

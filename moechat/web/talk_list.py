@@ -88,6 +88,15 @@ def called(agent: Agent, names: Iterable[str]) -> dict[str, str]:
     return {name: text or company[name] for name, text in titles(agent.store, casts).items()}
 
 
+def kept(place: Whereabouts, agent: Agent, words: Words) -> str:
+    """What becomes of what is said here, where that is not as usual."""
+    if place.held:
+        return words("held_note")
+    talk = agent.store.tree.talks.get(place.talk)
+    notes = [words("talk_away_note")] if talk and talk.away else []
+    return " ".join([*notes, words("world_note", name=place.world)] if place.world else notes)
+
+
 def one(place: Whereabouts, agent: Agent, words: Words, others: Sequence[Portrait]) -> str:
     """What can be done with a talk; ``others`` may be asked in."""
     store = agent.store
