@@ -253,8 +253,7 @@ class Rows(Collection[dict[str, Any]]):
 
 @dataclass(slots=True)
 class Variant:
-    """One reply to a message. ``hits`` are the memories that it rests on, ``key`` tells it from one that was written twice. The
-    key of one that goes on with another reply begins with the number of that, whose place it takes: ``0+1f2e3d4c``."""
+    """One reply to a message. ``hits`` are the memories that it rests on, ``key`` (``tree.goes_on_with``) tells it from others."""
 
     char: str
     status: Status
