@@ -253,7 +253,7 @@ class Rows(Collection[dict[str, Any]]):
 
 @dataclass(slots=True)
 class Variant:
-    """One reply to a message. ``hits`` are the memories that it rests on, ``key`` (``tree.goes_on_with``) tells it from others."""
+    """One reply to a message. ``hits`` are the memories it rests on, ``key`` (``tree.goes_on_with``) tells them apart."""
 
     char: str
     status: Status
