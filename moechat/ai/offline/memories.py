@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline.lines import Ears
@@ -44,6 +45,8 @@ class Memories:
 
     def __init__(self, request: ChatRequest, ears: Ears, names: tuple[str, str], spans: Sequence[Span]):
         self._ears, self._names, self._spans = ears["words"], names, spans
+        # One question is held against every memory: what it says and whom it names is read once.
+        self.people, self.content = cache(self._people), cache(self._content)
         self._subjects, self._small_talk = ears["subjects"], ears["short"].values()
         talk = [e for e in request.context if e.char or e.user.strip() != request.text.strip()]
         words = [e.user for e in talk]
@@ -146,15 +149,15 @@ class Memories:
         asked_of, named = self.people(question), self.people(text)
         return bool(asked_of) and (bool(named) or or_of_user) and asked_of.isdisjoint(named)
 
-    def people(self, text: str) -> set[str]:
+    def _people(self, text: str) -> frozenset[str]:
         """The people and animals that a text names; of anyone (家人, pets), nobody is named."""
         everyone = {one.casefold() for one in self._ears["people"].findall(text)}
-        return {one for one in everyone if not self._ears["anyone"].fullmatch(one)}
+        return frozenset(one for one in everyone if not self._ears["anyone"].fullmatch(one))
 
     def _is_of_user(self, memory: Told) -> bool:
         return memory.layer == "core" or bool(self._ears["tells"].search(memory.text))
 
-    def content(self, text: str) -> dict[str, float]:
+    def _content(self, text: str) -> dict[str, float]:
         """The words of a question that say what it is about, with their weight; times are matched as times."""
         for span in self._spans:
             text = text.replace(span.phrase, " ")
