@@ -35,27 +35,30 @@ Ends = tuple[float, float]
 
 
 class ListLines:
-    """Entries of this process alone."""
+    """Entries of this process alone, in ``entries``; whoever opens these later reads them all."""
 
-    def __init__(self) -> None:
-        self._entries: list[Entry] = []
+    def __init__(self, entries: list[Entry] | None = None) -> None:
+        self._entries: list[Entry] = [] if entries is None else entries
+        self._read = 0
 
     @property
     def problems(self) -> list[DataError]:
         return []
 
     def unread(self) -> tuple[bool, list[Entry]]:
-        """Nobody else adds any."""
-        return False, []
+        new, self._read = self._entries[self._read :], len(self._entries)
+        return False, new
 
     def is_replaced(self) -> bool:
         return False
 
     def append(self, entries: Sequence[Entry]) -> None:
         self._entries += entries
+        self._read = len(self._entries)
 
     def rewrite(self, entries: Iterable[Entry]) -> None:
-        self._entries = list(entries)
+        self._entries[:] = entries
+        self._read = len(self._entries)
 
     @property
     def place(self) -> Place:
@@ -67,7 +70,7 @@ class ListLines:
     def commit(self, rewriting: tuple[list[Entry], int]) -> list[Entry]:
         entries, read = rewriting
         added = self._entries[read:]
-        self._entries = [*entries, *added]
+        self.rewrite([*entries, *added])
         return added
 
 
@@ -424,7 +427,8 @@ class ListStore(LogBook):
     folder = index_folder = vectors = None
 
     def __init__(self, *, clock: Clock, zone: tzinfo | None = None) -> None:
-        super().__init__(clock, ListLines(), ListLines())
+        calls: list[Entry] = []
+        super().__init__(clock, ListLines(), ListLines(), ListLines(), lambda: ListLines(calls))
         self.contained = Containment()
         self.zone = zone
         self._identity = uuid.uuid4().hex

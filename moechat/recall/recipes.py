@@ -114,7 +114,7 @@ class ConfiguredRecipes:
             "understood", "diary", lambda cue: self.episodic.understood(cue, threshold=surely, spans=within(cue)),
             limit=MOST_UNDERSTOOD,
         )  # fmt: skip
-        fixed = [former] * agent.is_core_mem + [understood] * agent.long_memory
+        fixed = [former] * agent.is_core_mem + [understood] * (agent.long_memory and recipes.events.enabled)
         return [*self.whatever_ranks(), *fixed] + [
             Recipe(
                 name, LAYERS[name], runs[name], settings.weight, settings.limit + MORE * (several and name == "events")

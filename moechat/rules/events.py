@@ -95,11 +95,15 @@ def weighty(
         return happenings
     subject, says = ("用户", "用户说：") if language == "zh" else ("user", "The user says: ")
     text = says + telling.text if telling.owner == OTHER else _sentence(telling, table(language))
+    spans = when.resolve(exchange.user, exchange.at, use="writing")
+    span = next((span for span in spans if span.phrase and span.phrase in telling.text), None)
     return (
         Event(
-            text, (exchange.id,), subject=subject, predicate=telling.body, importance=least, mark=mark(exchange.user)
+            _beside(text, span), (exchange.id,), subject=subject, predicate=telling.body, importance=least,
+            happened=(span.start, span.end) if span else None, precision=span.precision if span else "unknown",
+            mark=mark(exchange.user),
         ),
-    )
+    )  # fmt: skip
 
 
 def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: PatternTable, *, is_ahead: bool) -> bool:

@@ -203,7 +203,7 @@ class RecallSettings(Section):
     book_tokens: Whole = Field(2000, ge=0, le=1_000_000)
     min_share: MinShare = MinShare()
     deadline_ms: Whole = Field(800, ge=1, le=600_000)
-    threads: Whole = Field(12, ge=1, le=64)
+    threads: Whole = Field(14, ge=1, le=64)
     false_recall_target: Number = Field(0.5, ge=0, le=1)
     stream: StreamSettings = StreamSettings()
     topics: TopicSettings = TopicSettings()

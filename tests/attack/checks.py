@@ -210,10 +210,11 @@ def entries(owner: Path) -> list[dict[str, Any]]:
 
 def remains(owner: Path, words: Sequence[str]) -> list[str]:
     """Which of the words stand in which files: in UTF-8, UTF-16, escaped as in JSON or an address, or as the key of a vector;
-    also in the files of a zip."""
+    also in the files of a zip. A single character in UTF-16 is two bytes, which any table has by chance: it is not looked for."""
     marks = {}
     for word in words:
-        marks |= dict.fromkeys([word.encode(), word.encode("utf-16-le"), word.encode("utf-16-be")], word)
+        encodings = ["utf-8", *(["utf-16-le", "utf-16-be"] if len(word) > 1 else [])]
+        marks |= dict.fromkeys(map(word.encode, encodings), word)
         marks |= dict.fromkeys(
             [json.dumps(word)[1:-1].encode(), quote(word).encode(), quote(word).lower().encode()], word
         )

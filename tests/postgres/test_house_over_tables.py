@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,7 +62,9 @@ def same(agents: list[Agent], steps: list[str]) -> int:
         over_files, over_tables = (plain(agent.recall(question)) for agent in agents)
         assert over_tables == over_files, (question, steps)
         count += len(over_files)
-    lists = [[dataclasses.astuple(one) for one in agent.recent(50)] for agent in agents]
+    lists = [
+        [replace(one, exchange=replace(one.exchange, stamp="")) for one in agent.recent(50)] for agent in agents
+    ]  # each kind of store draws its own stamps
     assert lists[0] == lists[1], steps
     return count
 

@@ -114,7 +114,7 @@ def test_no_route_of_the_page_opens_to_a_key_in_a_header_or_to_a_cookie_that_ano
 def test_the_page_is_that_of_the_person_whose_key_it_is(doors: Doors, user: str) -> None:
     tab = doors.entered(users=[user] if user else [])
     assert "gradio" in tab.get("/").text
-    seen = str(do(tab, "open")) + str(do(tab, "search", text="最爱吃"))
+    seen = str(do(tab, "open")) + str(do(tab, "find", text="最爱吃"))
     for kind in ("", "fact", "event", "exchange"):
         seen += str(room(tab, do="room", room="memories")) + str(room(tab, do="kind", value=kind))
     assert SECRETS[user] in seen
@@ -139,7 +139,7 @@ def test_a_key_for_one_character_shows_no_other(doors: Doors) -> None:
     tab = doors.entered(users=["anne"], characters=[OTHER])
     shown = do(tab, "open")
     assert shown["place"]["character"] == OTHER and CHARACTER not in shown["characters"]
-    for verb in ("earlier", "search", "say", "hold", "trace"):
+    for verb in ("earlier", "find", "say", "hold", "trace"):
         refused = do(tab, verb, text="最爱吃", id="x")
         assert refused["bad"] and SECRETS["anne"] not in str(refused)
     assert [exchange["mark"] for exchange in doors.house.agent(CHARACTER, "anne").log()] == ["*"]
