@@ -56,7 +56,8 @@ class Twins:
 
     def __init__(self, folder: Path, seed: int, *, skip: Collection[int] = ()) -> None:
         self.folder, self.seed, self.skip = folder, seed, skip
-        (user_config_path("moechat", appauthor=False) / REGISTER).unlink(missing_ok=True)  # of another walk, at the same times
+        # Another walk forgot what has the same times and ids.
+        (user_config_path("moechat", appauthor=False) / REGISTER).unlink(missing_ok=True)
         self.clock = SetClock(moment("2025-05-20T15:00:00"))
         self.lists = ListStore(clock=self.clock, zone=ZONE)
         self.rows = MemoryStore(clock=self.clock, zone=ZONE)

@@ -211,9 +211,12 @@ class FileStore(Journal):
         if signature != self.cache.signature(name):
             (self.days if disk.is_day_file(name) else self.findings).reread(name)
             if not self.is_closed:
-                self.recognise(
-                    (row.exchange for row in self.exchanges.of_file(name).values()), self.findings.ids_in(name), name
-                )
+                ids = self.findings.ids_in(name)
+                noted = self.exchanges.of(
+                    ids
+                )  # Their stamps decide: an id may be that of another memory's exchange, too.
+                here = (row.exchange for row in self.exchanges.of_file(name).values())
+                self.recognise([*here, *noted.values()], (id_ for id_ in ids if id_ not in noted), name)
         return max(signature.size, 0)
 
     def verify(self) -> tuple[int, list[str]]:

@@ -120,10 +120,8 @@ class LogBook(ABC):
         """Hide what was forgotten and has come back, with a file, until its owner decides; under the lock."""
         if self.tombstones.follow():
             out = frozenset(self.state.returned).union(*self.tree.forgets.values())
-            ids = [id_ for id_ in ids if id_ not in out]
-            held = self.exchanges.of(ids)  # of these their stamp says it: another memory's may have the same id
-            back = {one.id: self.tombstones.of(one) for one in [*exchanges, *held.values()] if one.id not in out}
-            back |= {id_: self.tombstones.of_id(id_) for id_ in ids if id_ not in held}
+            back = {one.id: self.tombstones.of(one) for one in exchanges if one.id not in out}
+            back |= {id_: self.tombstones.of_id(id_) for id_ in ids if id_ not in out}
             self.state.write(
                 [{"op": "returned", "ids": [id_], "at": at, "file": file} for id_, at in back.items() if at]
             )

@@ -121,7 +121,9 @@ def test_a_stopped_reply_stays_and_another_can_be_had(data: Path, browser: Brows
         page.locator("#said .exchange:last-of-type .acts [data-do=again]").click()
         expect(page.locator("#said .exchange.done:last-of-type .side.char .bubble")).to_have_text("换一种说法。")
         expect(page.locator("#said .exchange:last-of-type .variant")).to_have_text("2/2")
-        page.locator("#said .exchange:last-of-type .acts [data-do=again]").click()  # fails: the reply that was there stays
+        page.locator(
+            "#said .exchange:last-of-type .acts [data-do=again]"
+        ).click()  # fails: the reply that was there stays
         expect(page.locator("#notice .notice")).to_contain_text("连接中途断开")
         expect(page.locator("#said .exchange:last-of-type .side.char .bubble")).to_have_text("换一种说法。")
 
