@@ -644,7 +644,7 @@ def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house:
     talked(house)
     keeping = limited(house, ForgettingSettings(cap=2, share=0.5))
     known, happened = only(keeping, "fact"), only(keeping, "event")
-    house.agent().memories.archive([one.id for one in keeping.get(happened.id).replaced])
+    house.agent().memories.forget([one.id for one in keeping.get(happened.id).replaced])
 
     def first() -> set[str]:
         told = keeping.forecasts(keeping.listed(KINDS).memories)
