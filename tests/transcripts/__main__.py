@@ -20,6 +20,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
+from moechat.store.tombstones import ACCOUNT
 from tests.pg_server import served
 from tests.transcripts import goldens
 from tests.transcripts.script import TURNS, steps
@@ -44,6 +45,7 @@ def write(kind: str, count: int, folder: Path) -> list[str]:
     folder.mkdir(parents=True)
     lines = []
     with tempfile.TemporaryDirectory(prefix="transcript-") as name, database(kind) as address:
+        os.environ[ACCOUNT] = f"{name}/account"
         for step, record in goldens.played(Path(name), kind, count, address):
             (folder / goldens.file_of(step)).write_text(goldens.whole(record), encoding="utf-8")
             lines.append(goldens.line(step, record))

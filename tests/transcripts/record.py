@@ -22,6 +22,8 @@ PASSING = (".lock", "-wal", "-shm")
 _TAKEN = re.compile(r"\d+\.\d+(?= 毫秒)|(?<=\"created\": )[1-9]\d{9}")
 _RANDOM = {
     "key": re.compile(r'(?<="key":")[0-9a-f]{8}(?=")'),
+    "stamp": re.compile(r"""(?<=")[0-9a-f]{16}(?=")|(?<=stamp: )'?[0-9a-f]{16}\b'?"""),
+    "mark": re.compile(r'(?<=")[0-9a-f]{24}(?=")'),
     "completion": re.compile(r"chatcmpl-[0-9a-f]{32}"),
     "chat": re.compile(r"(?<=\d\d:\d\d )[0-9a-f]{6}\b"),
 }
