@@ -57,7 +57,7 @@ def own_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "caches"))
     folder = tmp_path_factory.getbasetemp() / f"own{next(_numbers)}"
     monkeypatch.setenv("MOECHAT_DATA", str(folder))
-    monkeypatch.setenv("XDG_CONFIG_HOME", f"{folder}.account")
+    monkeypatch.setenv("MOECHAT_ACCOUNT", f"{folder}.account")
     return folder
 
 

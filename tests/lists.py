@@ -28,6 +28,7 @@ from moechat.store.kinds import Store
 from moechat.store.log import Log
 from moechat.store.reflections import ReflectionFile
 from moechat.store.search import Kind, Sort
+from moechat.store.tombstones import Tombstones
 from moechat.store.usage import UsageFile
 
 T = TypeVar("T")
@@ -428,7 +429,7 @@ class ListStore(LogBook):
 
     def __init__(self, *, clock: Clock, zone: tzinfo | None = None) -> None:
         calls: list[Entry] = []
-        super().__init__(clock, ListLines(), ListLines(), ListLines(), lambda: ListLines(calls))
+        super().__init__(clock, ListLines(), ListLines(), Tombstones(ListLines(), ""), lambda: ListLines(calls))
         self.contained = Containment()
         self.zone = zone
         self._identity = uuid.uuid4().hex

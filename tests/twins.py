@@ -17,8 +17,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_config_path
-
 from moechat.clock import SetClock
 from moechat.errors import MoeChatError
 from moechat.model import Attachment, Episode, Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
@@ -28,7 +26,6 @@ from moechat.store.formats import derived_id
 from moechat.store.kinds import Store
 from moechat.store.short_log import KEEP_WORDS
 from moechat.store.table_store import MemoryStore
-from moechat.store.tombstones import REGISTER
 from tests.houses import ZONE, moment
 from tests.lists import ListStore
 from tests.views import view
@@ -56,8 +53,6 @@ class Twins:
 
     def __init__(self, folder: Path, seed: int, *, skip: Collection[int] = ()) -> None:
         self.folder, self.seed, self.skip = folder, seed, skip
-        # Another walk forgot what has the same times and ids.
-        (user_config_path("moechat", appauthor=False) / REGISTER).unlink(missing_ok=True)
         self.clock = SetClock(moment("2025-05-20T15:00:00"))
         self.lists = ListStore(clock=self.clock, zone=ZONE)
         self.rows = MemoryStore(clock=self.clock, zone=ZONE)

@@ -211,11 +211,9 @@ class FileStore(Journal):
         if signature != self.cache.signature(name):
             (self.days if disk.is_day_file(name) else self.findings).reread(name)
             if not self.is_closed:
-                ids = self.findings.ids_in(name)
-                noted = self.exchanges.of(
-                    ids
-                )  # Their stamps decide: an id may be that of another memory's exchange, too.
                 here = (row.exchange for row in self.exchanges.of_file(name).values())
+                ids = self.findings.ids_in(name)
+                noted = self.exchanges.of(ids)  # Of these the stamp decides.
                 self.recognise([*here, *noted.values()], (id_ for id_ in ids if id_ not in noted), name)
         return max(signature.size, 0)
 

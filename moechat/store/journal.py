@@ -65,12 +65,12 @@ class LogBook(ABC):
     _session: StoreSession
 
     def __init__(
-        self, clock: Clock, log: Lines, state: Lines, forgotten: Lines, open_calls: Callable[[], Lines]
+        self, clock: Clock, log: Lines, state: Lines, forgotten: Tombstones, open_calls: Callable[[], Lines]
     ) -> None:
         self.clock = clock
         self._open_calls, self._calls = open_calls, open_calls()
         self._last_calls: Sequence[Entry] = ()
-        self.tombstones = Tombstones(forgotten)
+        self.tombstones = forgotten
         self._threads = threading.RLock()
         self._log = log
         self.tree = Tree()
@@ -301,7 +301,7 @@ class Journal(LogBook):
             clock,
             JsonLines(folder / disk.LOG, entries.LOG.check),
             JsonLines(folder / disk.STATE, entries.STATE.check),
-            JsonLines(folder / disk.FORGOTTEN, TOMBSTONES.check),
+            Tombstones(JsonLines(folder / disk.FORGOTTEN, TOMBSTONES.check), str(folder.absolute())),
             lambda: JsonLines(folder / disk.CALLS, CALLS.check),
         )
         self.folder = folder

@@ -33,6 +33,7 @@ from moechat.store.reflections import ReflectionFile
 from moechat.store.search import Search
 from moechat.store.table_lines import TableLines
 from moechat.store.table_replies import TableReplies
+from moechat.store.tombstones import Tombstones
 from moechat.store.usage import UsageFile
 
 IMPORT = "import "  # The journal of a staged import begins so.
@@ -134,7 +135,7 @@ class TableStore(LogBook):
         self._session = session
         self._journals = [TableLines(session, name) for name in ("log", "state", "reflections", "usage", "forgotten")]
         log, state, reflections, usage, forgotten = self._journals
-        super().__init__(clock, log, state, forgotten, lambda: TableLines(session, "calls"))
+        super().__init__(clock, log, state, Tombstones(forgotten, session.home), lambda: TableLines(session, "calls"))
         self.contained = contained or Containment()
         self.zone = zone
         self.problems: list[DataError] = []

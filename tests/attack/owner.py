@@ -7,6 +7,7 @@ Every exchange has words of its own, so that one that is there twice is seen. Wh
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.model import Message
+from moechat.store.tombstones import ACCOUNT
 from tests.houses import SELDOM_S, Home, answer, moment, quoted, say
 
 SECRET, NAME, TOWN = "彽彾", "圞龘", "泇鼗"  # in one exchange each, and in an import
@@ -83,6 +85,8 @@ class Place:
         return Home(self.folder / "data", self.folder / "config.yaml", SetClock(moment(self.now))).folder
 
     def open(self, mark: str) -> House:
+        """In a process of its own: what one copy forgets is not forgotten in the next."""
+        os.environ[ACCOUNT] = str(self.folder / "account")
         return House(
             self.folder / "data", self.folder / "config.yaml", clock=SetClock(datetime.fromisoformat(self.now)),
             model=ScriptedModel(Replies(mark), quoted(understand)), embedder=HashEmbedder(DIM), tick_s=SELDOM_S,

@@ -101,13 +101,30 @@ def test_on_a_machine_without_the_key_the_random_id_alone_counts(
     home: Home, monkeypatch: pytest.MonkeyPatch, stamped: bool
 ) -> None:
     before = forget_one(home)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home.data.parent / "another machine"))
+    monkeypatch.setenv("MOECHAT_ACCOUNT", str(home.data.parent / "another machine"))
     (day,) = day_files(before)
     lines = [line for line in day.read_text("utf-8").splitlines(True) if stamped or "stamp:" not in line]
     (home.folder / "memorys" / day.name).write_text("".join(lines), "utf-8")
     with home.open() as house:
         house.agent().look()
         assert bool(list(returned.told(house.agent().store, "zh"))) == stamped
+
+
+def test_what_another_memory_forgot_under_the_same_time_and_id_stays_here(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Home.build(tmp_path / "other", now=home.clock.now().isoformat())
+    for place in (home, other):  # at the same second, in the same words
+        with place.open() as house:
+            say(house.agent(), SECRET)
+            house.agent().finish()
+    with home.open() as house:
+        house.agent().memories.forget([row["id"] for row in house.agent().log()])
+    (day,) = day_files(other.folder)
+    day.write_text("".join(line for line in day.read_text("utf-8").splitlines(True) if "stamp:" not in line), "utf-8")
+    (other.folder / "core_mem.yml").touch()
+    with other.open() as house:
+        house.agent().look()
+        assert list(returned.told(house.agent().store, "zh")) == [] and WORD in str(house.agent().log())
 
 
 def test_no_tombstone_holds_a_word_and_whoever_writes_it_anew_is_not_asked(home: Home) -> None:

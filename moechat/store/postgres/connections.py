@@ -213,7 +213,7 @@ class OwnerSession(StoreSession):
 
     def __init__(self, database: Postgres, owner: OwnerName) -> None:
         self.database, self.name, self.owner = database, owner, owner.id
-        self.place, self.worker = database.place, database.worker
+        self.place, self.worker, self.home = database.place, database.worker, f"{database.place} {owner.id}"
         self._seen = Pulse()
         self._writer: int | None = None
         self._connection: OwnedConnection | None = None
