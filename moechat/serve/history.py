@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -27,11 +27,12 @@ _NEXT_SPEAKER = re.compile(
     r"\b(?:write|reply|respond|speak)\b[^.\n]{0,40}\bonly as\b|[仅只](?:以|用|作为|扮演)[^。\n]{1,60}(?:回复|回应|说话|写|发言)",
     re.I,
 )
-_LABEL = re.compile(r"([^\n:：]{1,60})[:：] ")  # Groups have the name of a character before what she says.
-# AstrBot says beside a message of a group who wrote it.
+_LABEL = re.compile(r"^([^\n:：]{1,60})[:：] ", re.M)  # Groups have the name of a character before what she says.
+# AstrBot says beside a message of a group who wrote it. No part of it is tried twice: a regular expression holds up everybody.
+_WROTE = r"User ID: [^\n]{0,99}?, Nickname: ([^\n\]<,]{1,60}+)"
 _SENDER = re.compile(
-    r"\s*(?:<system_reminder>\s*|\[)User ID: [^\n]{0,99}?, Nickname: ([^\n\]<,]{1,60})[^\n\]<]*"
-    r"(?:\][^\n]*\n|[^<]*</system_reminder>)"
+    rf"(?<!\s)\s*+(?:\[{_WROTE}[^\n\]<]{{0,300}}+\][^\n]{{0,300}}+\n"
+    rf"|<system_reminder>\s*+{_WROTE}[^<]{{0,3000}}+</system_reminder>)"
 )
 _ABOUT_IT = re.compile(r"\bsummar|\btitle\b|point of view of|\bpause\b|总结|概括|摘要|标题|的视角", re.I)
 _KINDS = {"image_url": "image", "input_image": "image", "input_audio": "audio", "audio_url": "audio", "file": "file"}
@@ -93,17 +94,15 @@ def read(raw: Sequence[Mapping[str, Any]], language: str = "zh", me: str = "") -
 def _in_group(messages: Sequence[Message], me: str, nudge: Message, language: str) -> History:
     """A group as a character hears it: what people and others say are messages, each with its speaker, her own lines replies."""
     labels = (_LABEL.match(one.content) for one in messages if one.role == "assistant")
-    names = "|".join(map(re.escape, dict.fromkeys([me, *(label[1] for label in labels if label)])))
+    names = {me, *(label[1] for label in labels if label)}
     turns, place = list[SentTurn](), 0
     for at, one in enumerate(messages):
         if one.role == "user":
             turns.append(SentTurn(spoken_words(one.content), speaker=_speaker(one)))
             place = at
-        for part in re.split(rf"^(?=(?:{names})[:：] )", one.content, flags=re.M) if one.role == "assistant" else ():
-            label = re.match(rf"({names})[:：] ", part)
-            words = part[label.end() if label else 0 :].strip()
-            if label and label[1] != me:
-                turns.append(SentTurn(words, speaker=label[1], is_character=True))
+        for name, words in _said(one.content, names) if one.role == "assistant" else ():
+            if name not in ("", me):
+                turns.append(SentTurn(words, speaker=name, is_character=True))
                 place = at
             elif turns and words:
                 turns[-1] = replace(turns[-1], reply="\n".join(filter(None, [turns[-1].reply, words])))
@@ -115,10 +114,18 @@ def _in_group(messages: Sequence[Message], me: str, nudge: Message, language: st
     )  # fmt: skip
 
 
+def _said(text: str, names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """(who, what) of a message in which each of these names may begin a line; "" is who does not say so."""
+    labels = [label for label in _LABEL.finditer(text) if label[1] in names]
+    ends = [*(label.start() for label in labels), len(text)]
+    yield "", text[: ends[0]].strip()
+    yield from ((label[1], text[label.end() : end].strip()) for label, end in zip(labels, ends[1:], strict=True))
+
+
 def _speaker(message: Message) -> str:
     """Who says a message, "" where it does not say so."""
     name, sender = (message.wire or {}).get("name"), _SENDER.search(message.content)
-    name = name if isinstance(name, str) else sender[1] if sender else ""
+    name = name if isinstance(name, str) else (sender[1] or sender[2]) if sender else ""
     return name.strip()[:MOST_NAME]
 
 

@@ -52,6 +52,7 @@ PIECES = (
     "“",
     "[",
     "<context>",
+    "[User ID: , Nickname: a",
     "a*",
     "a ",
     "\n",
@@ -106,6 +107,7 @@ def texts(count: int, seed: int = 1) -> Iterator[Text]:
 def _messages(text: str) -> None:
     sent = [{"role": role, "content": text} for role in ("user", "assistant", "system")] * 2
     history.read([*sent, {"role": "user", "content": f"### Task:{text}", "name": text}])
+    history.read([*sent, {"role": "system", "content": "Write the next reply only as 小满"}], me="小满")
 
 
 def _cleaned(text: str) -> None:
