@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from os.path import commonprefix
 
+from moechat.when import LONGEST_READ
+
 LEAST_WEIGHT = 16  # Of a line that tells which talk it is from: letters, those of Chinese and Japanese twice.
 MAX_LABEL_CHARS = 40
 _LIMITS = re.compile(r"[\n。！？!?.,，、；;:：\"“”()（）\[\]【】〔〕*<>《》「」…—~|]+")
@@ -28,9 +30,14 @@ def weight(text: str) -> int:
     return sum(2 if letter > "\u2e80" else 1 for letter in folded(text))
 
 
-@lru_cache(16384)
 def telling_lines(text: str) -> frozenset[str]:
-    """A text, its lines and the parts of its sentences, where they are long enough to tell where they are from; folded."""
+    """A text, its lines and the parts of its sentences, where they are long enough to tell where they are from; folded. Of a
+    pasted text its beginning tells enough."""
+    return _telling_lines(text[:LONGEST_READ])
+
+
+@lru_cache(4096)
+def _telling_lines(text: str) -> frozenset[str]:
     lines = (text, *text.splitlines(), *_LIMITS.split(text))
     return frozenset(folded(line) for line in lines if weight(line) >= LEAST_WEIGHT)
 

@@ -119,9 +119,10 @@ def _cleaned(text: str) -> None:
 def _card(text: str) -> None:
     entry = {"keys": [text], "content": f"@@depth 2\n{text}", "comment": text}
     fields = dict.fromkeys(card.V1_FIELDS, text) | {"character_book": {"entries": [entry]}}
-    raw = card.decoded(json.dumps({"spec": "chara_card_v2", "data": fields}).encode(), "a.json")
-    book.entries_of(card.book_of(raw), "a.json")
-    card.keys_of(raw), card.upgraded(raw, "v3")
+    with contextlib.suppress(MoeChatError):
+        raw = card.decoded(json.dumps({"spec": "chara_card_v2", "data": fields}).encode(), "a.json")
+        book.entries_of(card.book_of(raw), "a.json")
+        card.keys_of(raw), card.upgraded(raw, "v3")
 
 
 def _fires(text: str) -> None:
