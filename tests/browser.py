@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio  # noqa: F401  # Python 3.11 cannot parse files inside the greenlets of Playwright: imported before them.
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -67,6 +67,21 @@ def open_tab(page: Page, url: str, errors: list[str] | None = None, *, at: str =
     page.goto(url + at)
     page.locator("#title h1").wait_for(state="attached")
     return page
+
+
+class Counted:
+    """A person who acts: ``actions`` counts taps, and fields that are filled in."""
+
+    def __init__(self) -> None:
+        self.actions = 0
+
+    def tap(self, place: Locator) -> None:
+        self.actions += 1
+        place.click()
+
+    def write(self, place: Locator, text: str) -> None:
+        self.actions += 1
+        place.fill(text)
 
 
 LAST = "#said .exchange:last-of-type"

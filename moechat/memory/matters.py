@@ -13,8 +13,9 @@ SURE = 3.0  # How surely it is a matter of its kind counts this much beside its 
 
 
 def still_open(tellings: Sequence[tuple[Episode, str]], now: datetime) -> Mapping[str, float]:
-    """How much each matter weighs now, by the id of its episode, 0..1 and more where it is told again and again; ``tellings`` are
-    events with the words that told them ("" where there are none), the newest first."""
+    """How much each matter weighs now, by the id of its episode: how surely it is one, counted ``SURE`` times, and how important
+    its kind is, both by half less as it fades, and a little for each time it was told again. ``tellings`` are events with the
+    words that told them ("" where there are none), the newest first."""
     open_: dict[str, float] = {}
     later: list[tuple[str, frozenset[str]]] = []
     for episode, spoken in tellings:

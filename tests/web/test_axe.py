@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from moechat.web import running
-from tests.browser import ask, chromium, tab
+from tests.browser import ask, tab
 from tests.houses import Home, silent
 from tests.rooms import lived
 
@@ -28,12 +28,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not AXE.is_file(), reason="no axe-core here: run `make axe`"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from moechat.ai.scripted import Line, ScriptedModel
 from moechat.errors import ModelError
 from moechat.house import House
 from moechat.web import running
-from tests.browser import ask, chromium, open_tab, say, tab, unfold
+from tests.browser import ask, open_tab, say, tab, unfold
 from tests.houses import SELDOM_S
 from tests.model_server import ModelServer
 
@@ -26,12 +26,6 @@ PATIENT = "recall: {deadline_ms: 20000}\n"  # a busy machine is no fault
 EVIL = (
     '<img src=x onerror="window.pwned=1"> [点我](javascript:window.pwned=1) $\\latex$ <script>window.pwned=1</script>'
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.errors import MoeChatError
 from moechat.web import running
 from tests import patient
-from tests.browser import ask, chromium, say, tab
+from tests.browser import ask, say, tab
 from tests.houses import Home, polite
 from tests.model_server import LocalServer, ModelServer
 
@@ -61,12 +61,6 @@ ATTACK = """async ([url, talk]) => {
   }));
   return tried;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @contextmanager

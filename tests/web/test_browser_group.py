@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from moechat.web import running
-from tests.browser import chromium, tab
+from tests.browser import tab
 from tests.groups import NAMES, build, facts, nth
 from tests.houses import silent
 
 pytestmark = pytest.mark.browser
 A, B, C = NAMES
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 def test_a_talk_of_two_characters_begins_in_three_clicks(tmp_path: Path, browser: Browser) -> None:

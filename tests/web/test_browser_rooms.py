@@ -10,19 +10,13 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from moechat.web import running
-from tests.browser import ask, chromium, tab
+from tests.browser import ask, tab
 from tests.houses import Home, silent
 from tests.rooms import INSIGHT, TALK, lived
 
 pytestmark = pytest.mark.browser
 
 EVIL = '<img src=x onerror="window.pwned=1"> ${window.pwned=1} {{pwned}}'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,34 +13,13 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.house import House
 from moechat.web import running
 from moechat.web.words import Words
-from tests.browser import LAST, chromium, say, tab
+from tests.browser import LAST, Counted, say, tab
 from tests.houses import SELDOM_S, Home, silent
 
 LOCALES: dict[Language, str] = {"zh": "zh-CN", "en": "en-GB"}
 BOTH = pytest.mark.parametrize("language", ["zh", pytest.param("en", marks=pytest.mark.slow)])
 PHONE = {"width": 390, "height": 780}
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
-
-
-class Counted:
-    """A person who acts: ``actions`` counts taps, and fields that are filled in."""
-
-    def __init__(self) -> None:
-        self.actions = 0
-
-    def tap(self, place: Locator) -> None:
-        self.actions += 1
-        place.click()
-
-    def write(self, place: Locator, text: str) -> None:
-        self.actions += 1
-        place.fill(text)
 
 
 @BOTH

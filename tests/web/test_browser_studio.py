@@ -16,7 +16,7 @@ from moechat.cards import container, png
 from moechat.house import House
 from moechat.house.studio import MAX_FILE_BYTES
 from moechat.web import running
-from tests.browser import LAST, ask, chromium, tab, unfold
+from tests.browser import LAST, ask, tab, unfold
 from tests.cards.cards import V2, V3, world
 from tests.houses import SELDOM_S, Home, silent
 
@@ -39,12 +39,6 @@ DROP_EMPTY = """([name, size]) => {
   transfer.items.add(new File([new Uint8Array(size)], name));
   document.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

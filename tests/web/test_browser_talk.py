@@ -13,16 +13,10 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from moechat.ai.scripted import Line
 from moechat.house import House
 from moechat.web import running
-from tests.browser import LAST, ask, chromium, say, tab
+from tests.browser import LAST, ask, say, tab
 from tests.houses import Home, silent
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @contextmanager

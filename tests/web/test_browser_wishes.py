@@ -15,7 +15,7 @@ from moechat.access.login_words import Language
 from moechat.house import House
 from moechat.web import running
 from moechat.web.words import Words
-from tests.browser import LAST, ask, chromium, open_tab, say, tab
+from tests.browser import LAST, Counted, ask, open_tab, say, tab
 from tests.houses import Home, silent
 
 LOCALES: dict[Language, str] = {"zh": "zh-CN", "en": "en-GB"}
@@ -24,12 +24,6 @@ SIZES = pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.m
 DOC = Path(__file__).resolve().parents[2] / "docs" / "memory.md"
 TRIP = "page 2025-05-20T12:00:00"
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @contextmanager
@@ -56,20 +50,13 @@ def counted() -> dict[str, int]:
     return {name: int(number) for name, number in rows}
 
 
-class Person:
-    """Somebody whose ``actions`` are counted: taps, and fields that are filled in."""
+class Person(Counted):
+    """Somebody in front of a page, in words of its language."""
 
     def __init__(self, page: Page, words: Words) -> None:
-        self.page, self.words, self.actions = page, words, 0
+        super().__init__()
+        self.page, self.words = page, words
         self.table: dict[str, int] = {}
-
-    def tap(self, place: Locator) -> None:
-        self.actions += 1
-        place.click()
-
-    def write(self, place: Locator, text: str) -> None:
-        self.actions += 1
-        place.fill(text)
 
     def button(self, key: str, within: str = "#sheet") -> Locator:
         return self.page.locator(within).get_by_role("button", name=self.words(key), exact=True).last
