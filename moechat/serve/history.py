@@ -17,7 +17,7 @@ from moechat.serve.alignment import SentTurn
 NOTICE = "【MoeChat】"  # What we say ourselves begins so: it is no talk.
 MOST_NAME = 60
 BEHIND: Mapping[str, str] = {"zh": "这句话想起了", "en": "Remembered for this"}
-_FOLD = re.compile(rf"\s*<details><summary>{NOTICE}.*?</details>\s*\Z", re.S)
+_FOLD, _FOLD_END = f"<details><summary>{NOTICE}", "</details>"
 # Front ends put documents and memories of their own before what the user says.
 _TASK, _OPENED, _CLOSED = "### Task:", "<context>", "</context>"
 _TAG = re.compile(r"<(/?)(memory_context|context|user_context)>")
@@ -162,7 +162,9 @@ def _message(raw: Mapping[str, Any]) -> Message:
     role = ROLES.get(str(raw.get("role")), "user")
     content = raw.get("content")
     text = content if isinstance(content, str) else "\n".join(_texts(content))
-    if role == "assistant" and text != (text := _FOLD.sub("", text)):
+    at = text.find(_FOLD) if role == "assistant" and text.rstrip().endswith(_FOLD_END) else -1
+    if at >= 0:
+        text = text[:at].rstrip()
         raw = {**raw, "content": (content := text)}
     wire = {key: value for key, value in raw.items() if value is not None} | {"role": role}
     is_plain = isinstance(content, str) and wire.keys() <= {"role", "content"}
