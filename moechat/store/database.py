@@ -100,8 +100,7 @@ class StoreSession(ABC):
 
     place: str
     """Where it is, for errors."""
-    home = ""
-    """Which owner's memory it is, of all; "" for one that ends with the process."""
+    home = ""  # Which owner's memory it is, of all; "" for one that ends with the process.
     worker = 0
     """The number under which other workers know that this one lives."""
     epoch = 0
