@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads BLAS: one thread is fastest on busy machines
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # the developer's own is not the tests'
 if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 4e9:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")  # Each write that is flushed waits for a disk otherwise.
 for variable in [name for name in os.environ if name.upper().startswith("MOECHAT_") and "__" in name]:

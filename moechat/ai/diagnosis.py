@@ -31,24 +31,34 @@ class Diagnosis:
 
 
 def diagnose(
-    base_url: str, model: str, key: str | None, timeout_s: float = 10.0, *, extra: Mapping[str, Any] | None = None
+    base_url: str,
+    model: str | None,
+    key: str | None,
+    timeout_s: float = 10.0,
+    *,
+    extra: Mapping[str, Any] | None = None,
 ) -> Diagnosis:
-    """Tries a connection and says what is wrong with it; never raises, takes at most twice ``timeout_s``."""
-    chat = OpenAIChatModel(base_url, model, key, extra=extra, max_retries=0)
+    """Tries a connection and says what is wrong with it; never raises, takes at most twice ``timeout_s``. ``model`` None: it only
+    asks which there are."""
+    chat = OpenAIChatModel(base_url, model or "", key, extra=extra, max_retries=0)
     names: list[str] = []
     values: dict[str, Any] = {"base_url": base_url, "model": model}
     latency_ms = 0
     try:
-        names = _listed(chat, timeout_s)
-        latency_ms = chat.first_token_ms(timeout_s)
-        kind = "ok" if chat.streams else "no_streaming"
+        if model is None:
+            names = list(dict.fromkeys(chat.models(timeout_s)))
+            kind = "offered" if names else "offers_none"
+        else:
+            names = _listed(chat, timeout_s)
+            latency_ms = chat.first_token_ms(timeout_s)
+            kind = "ok" if chat.streams else "no_streaming"
     except Failure as error:
         # an endpoint that lists names, not this one, and refuses it in words of its own
         unlisted = names and model not in names and error.kind in ("other", "no_route")
         kind, values = "unknown_model" if unlisted else error.saying, error.values
     values |= {"names": names, "latency_ms": latency_ms}
     return Diagnosis(
-        ok=kind in ("ok", "no_streaming"),
+        ok=kind in ("ok", "no_streaming", "offered"),
         kind=failure.KINDS.get(kind, kind),
         message_zh=failure.sentence(kind, "zh", **values),
         message_en=failure.sentence(kind, "en", **values),

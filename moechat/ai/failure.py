@@ -23,15 +23,20 @@ SAYINGS: Mapping[str, Mapping[Language, str]] = {
         "zh": "连接正常：{model} 在 {latency_ms} 毫秒后开始回答。",
         "en": "Connected: {model} began to answer after {latency_ms} ms.",
     },
+    "offered": {"zh": "选一个模型：", "en": "Choose a model:"},
+    "offers_none": {
+        "zh": "连上了，但 {base_url} 没有列出模型：请写上模型的名字。",
+        "en": "Connected, but {base_url} lists no models: write the name of one.",
+    },
     "no_route": {
         "zh": "连不上 {base_url}：请检查地址（通常以 /v1 结尾）和网络，并确认模型服务已经启动。",
         "en": "No chat service answers at {base_url}: check the address (it usually ends in /v1) and the network, and "
         "that the service is running.",
     },
     "bad_key": {
-        "zh": "{base_url} 不接受这个密钥：请检查环境变量 MOECHAT_API_KEY，或在「连接」面板重新填写。",
-        "en": "{base_url} does not accept the key: check the environment variable MOECHAT_API_KEY, or enter the key "
-        "again in the connection panel.",
+        "zh": "{base_url} 不接受这个密钥：请在「设置」的「连接模型」里重新填写，或检查环境变量 MOECHAT_API_KEY。",
+        "en": "{base_url} does not accept the key: enter it again under “Connect a model” in the settings, or check the "
+        "environment variable MOECHAT_API_KEY.",
     },
     "unknown_model": {
         "zh": "{base_url} 没有名为「{model}」的模型：请检查 chat.model。{known}",

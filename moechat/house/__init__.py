@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from moechat import when
 from moechat.agent import Agent, Surroundings
@@ -44,6 +43,7 @@ from moechat.settings.character import CharacterFile, Language, default_characte
 from moechat.settings.defaults import defaults_folder, ensure
 from moechat.settings.home import read_only
 from moechat.settings.prompts import OwnPrompts
+from moechat.settings.service_keys import ServiceKeys, origin
 from moechat.store import disk
 from moechat.store.database import CacheDamaged
 from moechat.worker import Crew
@@ -103,7 +103,7 @@ class House:
         self.settings = settings.ConfigFile(settings_path)
         zone = self.config.time.tzinfo
         self.clock = clock_at(now, zone) if now is not None else clock or SystemClock(zone)
-        self.key: str | None = None
+        self.keys = ServiceKeys(self.data)
         self._looks, self._containment = looks, containment
         self.model = model
         self._lock = threading.RLock()
@@ -262,9 +262,10 @@ class House:
     def _connection(self, use: str) -> Connection:
         chat, own = self.config.chat, self.config.understanding
         if use == "understanding" and own.base_url:
-            return Connection("", own.base_url, os.environ.get(own.key_env), own.model or chat.model)
+            key = self.keys.of(own.base_url) or os.environ.get(own.key_env)
+            return Connection("", own.base_url, key, own.model or chat.model)
         model = own.model if use == "understanding" and own.model else chat.model
-        return Connection(chat.local_gguf, chat.base_url, self._kept_key(), model)
+        return Connection(chat.local_gguf, chat.base_url, self._kept_key(chat.base_url), model)
 
     def _make(self, use: str, connection: Connection) -> ChatModel:
         chat, own = self.config.chat, self.config.understanding
@@ -301,21 +302,22 @@ class House:
         """Whether a language model is configured (else the offline model replies)."""
         return self.model is not None or bool(self.config.chat.base_url or self.config.chat.local_gguf)
 
-    def try_connection(self, base_url: str, model: str, key: str = "") -> Diagnosis:
-        """Try a model out, and say what is wrong with it. Without ``key`` the one that is kept is used, at the configured
-        address alone."""
-        kept = None if self.keeps_key_from(base_url) else self._kept_key()
-        return diagnose(base_url, model, key or kept, extra=self.config.chat.extra)
+    def try_connection(self, base_url: str, model: str | None, key: str = "") -> Diagnosis:
+        """Try a model out (None: only ask which there are), and say what is wrong. Without ``key`` the one that is kept for the
+        address is used."""
+        return diagnose(base_url, model, key or self._kept_key(base_url), extra=self.config.chat.extra)
 
     def keeps_key_from(self, base_url: str) -> bool:
-        """Whether a key is kept that is not for this address: it is for the configured service alone."""
-        return bool(self._kept_key()) and _origin(self.config.chat.base_url) != _origin(base_url)
+        """Whether the environment has a key that is not for this address: it is for the configured service alone."""
+        return bool(os.environ.get(self.config.chat.key_env)) and not self._kept_key(base_url)
 
-    def _kept_key(self) -> str | None:
-        return self.key or os.environ.get(self.config.chat.key_env) or None
+    def _kept_key(self, base_url: str) -> str | None:
+        """The one for the address: of the environment for the configured one alone."""
+        is_configured = origin(base_url) == origin(self.config.chat.base_url)
+        return self.keys.of(base_url) or (os.environ.get(self.config.chat.key_env) if is_configured else None) or None
 
     def connect(self, base_url: str, model: str, key: str | None = None) -> None:
-        """Save the connection; a key is kept for this run alone, never in a file.
+        """Save the connection, and the key for its address (``keys``).
 
         Raises ConfigError for a new address without a key where one is kept: it is not sent elsewhere.
         """
@@ -325,7 +327,7 @@ class House:
         settings.save_setting(self.config_path, "chat", "base_url", base_url)
         settings.save_setting(self.config_path, "chat", "model", model)
         if key:
-            self.key = key
+            self.keys.keep(base_url, key)
 
     def close(self) -> None:
         """Close every agent: what was answered stands, every thread stops."""
@@ -342,10 +344,3 @@ class House:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _origin(url: str) -> tuple[str, str]:
-    """Scheme, and host with port; what readers of addresses might read differently is nobody's."""
-    is_plain = not set(url) & set("\\@[]") and url.isprintable() and " " not in url
-    address = urlsplit(url) if is_plain else None
-    return (address.scheme, address.netloc.casefold()) if address else ("", url)

@@ -1,7 +1,7 @@
 """The settings as they are read, checked and saved, and docs/configuration.md.
 
 Three sources, the later wins: ``config.yaml``, a character's ``overrides``, the environment
-(``MOECHAT_<SECTION>__<KEY>``). Keys are never in the file: ``key_env`` names the variable that holds one. A character's
+(``MOECHAT_<SECTION>__<KEY>``). Keys are never in the file (``service_keys``); ``key_env`` names a variable for one. A character's
 folder may come from a stranger, so it cannot say where messages or keys are sent (CHARACTER_MAY_SET).
 """
 
@@ -30,7 +30,7 @@ from moechat.store import plain, records
 
 # Names under which people write a key into a file; refused without showing the value.
 SECRETS = frozenset({"key", "api_key", "apikey", "token", "secret", "password"})
-KEYS_ELSEWHERE = "keys are not kept in files: put it in the environment variable that key_env names"
+KEYS_ELSEWHERE = "keys are not kept here: enter it in the settings of the page, or in the variable that key_env names"
 # What a character.yaml may override: nothing that says where messages and keys go. None: the whole section.
 CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "Agent": None,
@@ -365,8 +365,9 @@ def reference() -> str:
         "`MOECHAT_<SECTION>__<KEY>` 最优先。\n\n"
         "Settings are in `config.yaml`; a character's `character.yaml` may override some under `overrides:`; the "
         "environment (`MOECHAT_<SECTION>__<KEY>`, e.g. `MOECHAT_RECALL__RECIPES__EVENTS__LIMIT`) comes first. A "
-        "character's folder may come from a stranger: it cannot set where messages and keys go. Keys are never in a "
-        "file: `key_env` names the environment variable that holds one.\n"
+        "character's folder may come from a stranger: it cannot set where messages and keys go. Keys are never in this "
+        "file: one that is entered on the page goes into the system's keyring, or where there is none into "
+        "`service_keys.json` in the data folder, for its owner's eyes alone; `key_env` names an environment variable.\n"
     ]
     for name, field in Config.model_fields.items():
         allowed = CHARACTER_MAY_SET.get(name, frozenset())

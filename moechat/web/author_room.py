@@ -132,7 +132,7 @@ def several(text: str) -> list[str]:
 
 
 def wrong(error: FieldError, words: Words) -> str:
-    """What a field expects, in the page's language."""
+    """What a field expects, in the page's language; "" where the field is none of a form of the room."""
     kind = kind_named(error.kind or "")
     if isinstance(error, NameTaken) and kind == "lore":
         return words("keyword_taken", keyword=error.value)
@@ -140,7 +140,7 @@ def wrong(error: FieldError, words: Words) -> str:
         return words("field_wrong", field=words("field_happened"), remedy=words("form_when"))
     style = OFFICIAL_FIELDS[kind].get(error.field, "") if kind else ""
     if kind is None or f"form_{style}" not in words:
-        return str(error)
+        return ""
     return words("field_wrong", field=_label(kind, error.field, words), remedy=words(f"form_{style}"))
 
 

@@ -158,8 +158,10 @@ class Desk:
                 "name": place.character,
             }
         name = agent.character.name
-        problem = self.house.settings.problem if PASS.get().is_whole else None
-        problems = [*map(str, problem.parts if problem else ()), *agent.problems()]
+        problem, key_problem = (
+            (self.house.settings.problem, self.house.keys.problem) if PASS.get().is_whole else (None, "")
+        )
+        problems = [*map(str, problem.parts if problem else ()), *filter(None, [key_problem]), *agent.problems()]
         strangers = agent.unknown_files()
         in_words = [*fault_words.told(problems, self._folders, words),
                 *([words("unknown_files", names=words.row(strangers))] if strangers else [])]  # fmt: skip

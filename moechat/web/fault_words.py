@@ -28,7 +28,7 @@ def _said(error: MoeChatError | OSError, words: Words) -> str:
         case FieldError(kind=None, field="title"):
             return words("title_too_long", n=MAX_TITLE_CHARS)
         case FieldError():
-            return author_room.wrong(error, words)
+            return author_room.wrong(error, words) or _field(error, words)
         case DiskError():
             return error.words(words.language)
         case MoeChatError() if error.note:
@@ -36,6 +36,12 @@ def _said(error: MoeChatError | OSError, words: Words) -> str:
     text = str(error)
     place = error.file if isinstance(error, DataError) else text.partition(": ")[0]
     return _translated(text.replace(place, Path(place).name, 1) if os.sep in place else text, words)
+
+
+def _field(error: FieldError, words: Words) -> str:
+    names = (f"{kind}_{error.field}" for kind in ("field", "key", "you"))
+    field = next((words(name) for name in names if name in words), error.field)
+    return words("field_wrong", field=field, remedy=_translated(error.remedy, words))
 
 
 def told(problems: Iterable[str], folders: Iterable[Path], words: Words) -> list[str]:

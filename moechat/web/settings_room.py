@@ -25,6 +25,7 @@ MESSAGES_PLOTTED = 50
 LABEL_CHARS = 60  # A memory is named by its first characters.
 LEFT, WIDTH, ROW = 70, 640, 44  # Pixels of the plot.
 MAX_REFUSED_SHOWN = 30
+MAX_OFFERED = 40  # Models of an address; another one is written.
 STEPS = ("language", "character", "model")
 LANGUAGES = {"zh": "中文", "en": "English"}
 _SPEAKER = re.compile(r"[^：:]{1,40}(?:：|: )")
@@ -36,12 +37,13 @@ Standing = Literal["untried", "works", "fails"]
 @dataclass(frozen=True)
 class SettingsLook:
     """What a tab shows of the settings. ``standing`` is that of the connection, ``outcome`` says more; ``typed`` is what stands
-    in its form and is not saved. The dial is tried on ``sentence``; ``is_plotted``: with the scores of the last recalls.
-    ``prompt`` is the one that is looked at."""
+    in its form and is not saved, ``models`` are those that its address offers. The dial is tried on ``sentence``; ``is_plotted``:
+    with the scores of the last recalls. ``prompt`` is the one that is looked at."""
 
     standing: Standing = "untried"
     outcome: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
+    models: Sequence[str] = ()
     sentence: str = ""
     is_plotted: bool = False
     prompt: str = ""
@@ -60,22 +62,42 @@ def act(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
 
 
 def _connected(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
-    """Try what was typed; ``saves`` keeps it, whatever came of the trial."""
+    """Try what was typed, or the model that was picked of those offered; where none is named, offer what there is. All but
+    ``act`` test and models keeps it, whatever came of the trial."""
+    words, act, key = here.words, action.get("act", ""), action.get("key", "").strip()
     typed = {name: action.get(name, "").strip() for name in ("base_url", "model")}
-    key, saves = action.get("key", "").strip(), action.get("act") != "test"
-    url = typed["base_url"]
+    url, model = typed["base_url"], action.get("pick", "") or typed["model"]
     if url and not key and here.house.keeps_key_from(url):
-        return SettingsLook("fails", here.words("key_stays"), typed), Note()
-    if not url and not saves:
-        return SettingsLook("fails", here.words("needs_url"), typed), Note()
-    if saves:
-        here.house.connect(url, typed["model"], key or None)
+        return SettingsLook("fails", words("key_stays"), typed), Note()
     if not url:
-        return SettingsLook(), Note(here.words("saved_offline"))
-    diagnosis = here.house.try_connection(url, typed["model"], key)
-    outcome = diagnosis.message_zh if here.words.language == "zh" else diagnosis.message_en
-    note = Note(here.words("saved_settings")) if saves else Note()
-    return SettingsLook("works" if diagnosis.ok else "fails", outcome, {} if saves else typed), note
+        if act in ("test", "models"):
+            return SettingsLook("fails", words("needs_url"), typed), Note()
+        here.house.connect("", "")
+        return SettingsLook(), Note(words("saved_offline"))
+    offered: Sequence[str] = ()
+    if act == "models" or not model:
+        diagnosis = here.house.try_connection(url, None, key)
+        offered = diagnosis.models[:MAX_OFFERED]
+        model = offered[0] if len(offered) == 1 and act != "test" else model
+    if act == "models" or (offered and not model):
+        outcome = diagnosis.message_zh if words.language == "zh" else diagnosis.message_en
+        return SettingsLook("works" if diagnosis.ok else "fails", outcome, typed | {"model": model}, offered), Note()
+    if act != "test":
+        here.house.connect(url, model, key or None)
+    diagnosis = here.house.try_connection(url, model, key)
+    outcome = diagnosis.message_zh if words.language == "zh" else diagnosis.message_en
+    standing: Standing = "works" if diagnosis.ok else "fails"
+    if act == "test":
+        return SettingsLook(standing, outcome, typed), Note()
+    keys, place = here.house.keys, here.house.keys.path.name
+    how = "refused" if keys.refusal not in ("", "none") else f"in_{keys.place(url)}"
+    where = words(f"key_{how}", file=place, why=keys.refusal) if key else ""
+    return SettingsLook(standing, outcome), Note(" ".join(filter(None, [words("saved_settings"), where])))
+
+
+def _key_dropped(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
+    here.house.keys.drop(here.house.config.chat.base_url)
+    return SettingsLook(), Note(here.words("key_dropped"))
 
 
 # ---- how it speaks, and how much it brings up
@@ -130,6 +152,7 @@ def _prompt_changed(here: Visit, look: SettingsLook, action: Action) -> Settings
 
 DEEDS: Mapping[str, Callable[[Visit, SettingsLook, Action], SettingsOutcome]] = {
     "connect": _connected,
+    "key-drop": _key_dropped,
     "tune": _tuned,
     "dial": _dialled,
     "try": lambda here, look, action: (replace(look, sentence=action.get("sentence", "").strip()), Note()),
@@ -164,7 +187,10 @@ def connection(here: Visit, look: SettingsLook) -> Markup:
     values = {"base_url": chat.base_url, "model": chat.model} | dict(look.typed)
     standing = look.standing if house.connected or look.typed else "untried"
     outcome = look.outcome or here.words("untried_model" if house.connected else "offline_why")
-    return Markup(macros("settings", here.words).connection(values, standing, outcome, chat.key_env))
+    place = house.keys.place(values["base_url"])
+    return Markup(
+        macros("settings", here.words).connection(values, standing, outcome, look.models, place, bool(look.typed))
+    )
 
 
 def _prompts(house: House, agent: Agent, name: str, words: Words) -> Markup:
@@ -233,15 +259,18 @@ def is_first_start(house: House) -> bool:
 
 
 def guide(here: Visit, action: Action) -> str:
-    """A step of the guide, by name; with an address, the model is tried and kept first. Raises MoeChatError."""
-    draw, step = macros("settings", here.words), action.get("step", "")
+    """A step of the guide, by name. What was said in the step before is kept first: how one wishes to be called, and with an
+    address the model, which is tried. Raises MoeChatError."""
+    draw, step, house = macros("settings", here.words), action.get("step", ""), here.house
     step = step if step in STEPS else STEPS[0]
+    if called := action.get("called", "").strip():
+        house.studio.you(changes={"name": called})
     if step == "language":
         inside = draw.guide_languages(LANGUAGES)
     elif step == "character":
-        chosen = here.house.gallery.first_for(here.words.language, here.house.characters())
-        inside = draw.guide_characters(here.house.gallery.portraits(), chosen)
+        chosen = house.gallery.first_for(here.words.language, house.characters())
+        inside = draw.guide_characters(house.gallery.portraits(), chosen, house.studio.you().get("name", ""))
     else:
-        look, _ = act(here, SettingsLook(), {**action, "do": "connect"} if "base_url" in action else {})
-        inside = draw.guide_model(connection(here, look))
+        look, note = act(here, SettingsLook(), {**action, "do": "connect"} if "base_url" in action else {})
+        inside = draw.guide_model(connection(here, look), note.text)
     return str(draw.guide(step, STEPS.index(step) + 1, len(STEPS), inside))

@@ -11,10 +11,12 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from moechat.access.login_words import Language
 from moechat.ai.embedding import HashEmbedder
 from moechat.house import House
+from moechat.settings.service_keys import FILE
 from moechat.web import running
 from moechat.web.words import Words
-from tests.browser import LAST, Counted, say, tab
+from tests.browser import LAST, Counted, ask, say, tab
 from tests.houses import SELDOM_S, Home, silent
+from tests.model_server import ModelServer
 
 LOCALES: dict[Language, str] = {"zh": "zh-CN", "en": "en-GB"}
 BOTH = pytest.mark.parametrize("language", ["zh", pytest.param("en", marks=pytest.mark.slow)])
@@ -61,6 +63,50 @@ def test_the_guide_is_skipped_with_a_key_and_stays_away(tmp_path: Path, browser:
         page.reload()
         page.locator("#title h1").wait_for()
         expect(page.locator("#guide")).to_be_hidden()
+
+
+def test_the_guide_keeps_a_name_offers_models_and_never_shows_a_key(tmp_path: Path, browser: Browser) -> None:
+    key = "sk-of-the-first-day"
+    with (
+        ModelServer(["ok", "我是江砚，你好。"], key=key, models=("tiny", "large")) as server,
+        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
+        running(house) as url,
+        tab(browser, url, guided=False) as page,
+    ):
+        guide = page.locator("#guide")
+        guide.get_by_role("button", name="中文").click()
+        expect(guide.get_by_label("怎么称呼你？")).to_be_focused()
+        guide.get_by_label("怎么称呼你？").fill("小雨" * 200)
+        guide.locator("[data-name=江砚]").click()
+        expect(guide.get_by_role("alert")).to_contain_text("最多 200 个字")
+        guide.get_by_label("怎么称呼你？").fill("小雨")
+        guide.locator("[data-name=江砚]").click()
+        expect(page.locator("#title h1")).to_have_text("江砚")
+        assert "小雨" in house.agent("江砚").character.user_name
+        guide.get_by_label("接口地址").fill("http://127.0.0.1:9/v1")
+        guide.get_by_label("接口地址").press("Enter")
+        expect(guide.locator(".standing")).to_contain_text("没连上。 连不上 http://127.0.0.1:9/v1")
+        guide.get_by_label("接口地址").fill(server.url)
+        guide.get_by_role("button", name="有哪些模型").click()
+        expect(guide.locator(".standing")).to_contain_text("不接受这个密钥")
+        guide.get_by_label("密钥").fill(key)
+        guide.get_by_role("button", name="有哪些模型").click()
+        expect(guide.locator(".offered .chip")).to_have_text(["tiny", "large"])
+        assert not house.connected
+        guide.locator(".offered .chip", has_text="tiny").click()
+        expect(guide.locator(".standing")).to_contain_text("连接正常")
+        expect(guide.locator(".note-line")).to_contain_text(f"密钥存进了 {FILE}，只有你能读")
+        expect(guide.get_by_label("密钥")).to_have_value("")
+        assert key not in page.content()
+        guide.get_by_role("button", name="开始聊天").click()
+        expect(page.locator("#box")).to_be_focused()
+        assert ask(page, "在吗") == "我是江砚，你好。"
+        assert "小雨" in str([one.body for one in server.requests])
+    with House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house:
+        assert house.try_connection(server.url, "tiny").kind == "no_route"
+        assert house.keys.of(server.url) == key  # for the next run, too
+    holders = [path.name for path in tmp_path.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+    assert holders == [FILE]
 
 
 @BOTH

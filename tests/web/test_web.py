@@ -325,7 +325,7 @@ def status_of(url: str) -> int:
 def test_the_server_gives_no_files_and_no_key_and_forbids_requests_elsewhere(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     with home.open(silent()) as house:
-        house.key = "sk-secret"
+        house.keys.keep("http://127.0.0.1:9/v1", "sk-secret")
         with running(house) as url:
             with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
                 assert answer.headers["content-security-policy"] == POLICY

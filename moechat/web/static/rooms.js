@@ -53,7 +53,8 @@ document.addEventListener("moechat:frame", () => {
     for (const form of element.querySelectorAll("form[data-form]")) {
       const values = typed.get(form.dataset.form);
       if (!values) first ??= form.querySelector("[data-first]");
-      else if (isRefused) for (const [name, value] of values) if (form.elements[name]) form.elements[name].value = value;
+      const isKept = (name) => form.elements[name] && (isRefused || (name === "key" && "keeps" in form.dataset));
+      for (const [name, value] of values ?? []) if (isKept(name)) form.elements[name].value = value;
     }
     drawnAt = width();
     for (const grid of element.querySelectorAll("[data-grid]")) {
