@@ -242,6 +242,23 @@ class Keeper(Catalogue):
             self.change(put)
         return self.memories(doubted)
 
+    def end(self, ids: Sequence[str]) -> list[Memory]:
+        """Say that these hold no longer: facts are told as what was, plans not any more, and boundaries are lifted."""
+        self._require(ids)
+        lifted = [one.id for one in self.facts(ids) if one.draft.kind == "boundary"]
+        day, is_zh = f"{self.now():%Y-%m-%d}", self._layers.character().language == "zh"
+        rulings = []
+        for id_ in dict.fromkeys(id_ for id_ in ids if id_ not in lifted):
+            # It has no word of what it ends: that may be forgotten.
+            text = f"不再如此（{day}）" if is_zh else f"No longer so ({day})"
+            draft = FactDraft(text, (), "ruling", keyword="ended", until=day)
+            rulings.append(Fact(derived_id(text, (id_,)), self.now(), draft, (id_,), "owner"))
+        self.undo.note([*ids, *(one.id for one in rulings)])
+        if rulings:
+            self.change(lambda: self._store.findings.put_facts(rulings))
+        forgetting.archive(self._store, lifted)
+        return self.memories(ids)
+
     def archive(self, ids: Sequence[str]) -> list[Memory]:
         """Hide, and keep. Returns what is archived with them."""
         self._require(ids)

@@ -1,20 +1,26 @@
-"""The letter: what a character knows, as one would write it to the person it is about."""
+"""The letter: what a character knows and since when, as one would write it to the person it is about."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 
 from moechat.ai.offline.retelling import fact_to_user
+from moechat.memory.contradiction import entity
 from moechat.model import Episode, Fact
-from moechat.recall import profile
+from moechat.recall import plans, profile
 from moechat.recall.layers import Layers
 from moechat.store.search import Kind
 from moechat.when.names import has_han
 
-MOST = 12  # Sentences of the letter.
+MOST = 12  # Sentences about the user.
+MOST_AHEAD, MOST_ENDED, MOST_MATTERS = 8, 12, 6
+AHEAD, PAST = (
+    timedelta(days=400),
+    timedelta(days=14),
+)  # Plans of the time between are told; one whose day is longer ago is over.
 PEOPLE = 8
 OF_EACH = 3  # Memories of each of the people.
 LATELY = 6
@@ -26,21 +32,34 @@ _DATE = re.compile(  # It stands before the sentence, and so does what 昨天 me
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of the letter, and the memory that it says."""
+    """A sentence of the letter, and the memory that it says. ``since`` and ``until`` are days, months or years (2022-05), ""
+    where nobody knows."""
 
     id: str
     text: str
     at: datetime | None = None
+    since: str = ""
+    until: str = ""
 
 
 @dataclass(frozen=True)
 class Letter:
-    """What is known of the user, the most telling first; of others by name; what happened lately, and what was thought."""
+    """What is known of the user, the most telling first, and what they asked for; what is to come and what was promised; of
+    others by name; what happened lately, and what was thought; what moves the user's life, and what was so and is no more."""
 
     of_you: Sequence[Sentence] = ()
+    boundaries: Sequence[Sentence] = ()
+    plans: Sequence[Sentence] = ()
+    promises: Sequence[Sentence] = ()
     people: Sequence[tuple[str, Sequence[Sentence]]] = ()
     happened: Sequence[Sentence] = ()
-    thoughts: Sequence[Sentence] = field(default_factory=tuple)
+    thoughts: Sequence[Sentence] = ()
+    matters: Sequence[Sentence] = ()
+    ended: Sequence[Sentence] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(getattr(self, one.name) for one in fields(self))
 
 
 def to_you(text: str, user_name: str) -> str:
@@ -50,19 +69,20 @@ def to_you(text: str, user_name: str) -> str:
 
 
 def letter(layers: Layers) -> Letter:
-    """The letter as memory stands now. What hurts is in none."""
+    """The letter as memory stands now. What hurts is in none, but among what moves the user's life."""
     archived, character = layers.store.state.archived, layers.character()
     facts = [one for one in layers.store.search.facts() if one.id not in archived and one.draft.mark != "delicate"][
         ::-1
     ]
-    mine = [fact for fact in facts if fact.draft.entity == "user"]
+    mine = [fact for fact in facts if fact.draft.entity == "user" and fact.draft.kind != "boundary"]
     care = [fact for fact in mine if fact.draft.mark == "care"]
     always = [fact for fact in profile.known(layers.core) if fact.draft.entity == "user"]
     own = [fact for fact in mine if fact.by == "owner"]
     of_you = _once([*care, *always, *own, *mine])
 
-    def as_sentence(fact: Fact) -> Sentence:
-        return Sentence(fact.id, to_you(fact.text, character.user_name), fact.at)
+    def as_sentence(fact: Fact, until: str = "") -> Sentence:
+        since = fact.draft.start or (f"{fact.at:%Y-%m-%d}" if fact.at else "")
+        return Sentence(fact.id, to_you(fact.text, character.user_name), fact.at, since, until)
 
     people: dict[str, list[Fact]] = {}
     for fact in facts:
@@ -71,9 +91,10 @@ def letter(layers: Layers) -> Letter:
             people.setdefault(name, []).append(fact)
 
     def lately(kind: Kind) -> list[Sentence]:
-        ids = layers.store.search.listed([kind], limit=2 * LATELY)
+        ids = layers.store.search.listed([kind], limit=4 * LATELY)
         episodes = layers.store.findings.by_ids(ids)
-        fitting = [episodes[id_] for id_ in ids if id_ in episodes and episodes[id_].event.mark != "delicate"]
+        there = [episodes[id_] for id_ in ids if id_ in episodes]
+        fitting = [one for one in there if one.event.mark != "delicate" and one.event.status not in ("planned", "open")]
         return [as_told(one) for one in fitting[:LATELY]]
 
     def as_told(episode: Episode) -> Sentence:
@@ -81,12 +102,35 @@ def letter(layers: Layers) -> Letter:
         text = _DATE.sub("", episode.event.text) if happened else episode.event.text
         return Sentence(episode.id, to_you(text, character.user_name), happened[0] if happened else episode.at)
 
+    now, view = layers.now(), layers.episodes.view(layers.now())
+    ahead = [one for one in view.plans(now - AHEAD, now + AHEAD) if _is_own(one) and one.id not in archived]
+    promises = [one for one in ahead if plans.is_promise(one.event, character.name)]
+    coming = [
+        one for one in ahead if one not in promises and one.event.mark != "delicate"
+        and (one.event.happened[1] if one.event.happened else one.since) > now - PAST
+    ]  # fmt: skip
+    coming.sort(key=lambda one: one.event.happened[0] if one.event.happened else one.since)
+    over = sorted(layers.core.former(), key=lambda one: one.by.since, reverse=True)
+    ended = [
+        as_sentence(one.fact, one.until or f"{one.by.since:%Y-%m-%d}") for one in over
+        if _is_own(one.fact) and entity(one.fact.draft) == "user"
+        and one.fact.draft.mark != "delicate" and one.fact.id not in archived
+    ]  # fmt: skip
     return Letter(
         [as_sentence(fact) for fact in of_you[:MOST]],
+        [as_sentence(fact) for fact in layers.core.boundaries()],
+        [as_told(one) for one in coming[:MOST_AHEAD]],
+        [as_told(one) for one in promises[-MOST_AHEAD:]],
         [(name, [as_sentence(fact) for fact in several[:OF_EACH]]) for name, several in list(people.items())[:PEOPLE]],
         lately("event"),
         lately("reflection"),
+        [as_told(one) for one in filter(_is_own, layers.episodic.open_matters(now))][:MOST_MATTERS],
+        ended[:MOST_ENDED],
     )
+
+
+def _is_own(memory: Fact | Episode) -> bool:
+    return memory.by != "author"
 
 
 def _once(facts: Iterable[Fact]) -> list[Fact]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -196,13 +196,8 @@ class Episodic:
         """What moves the user's life now, the weightiest first: by how surely it is such a matter, how near it is to the message,
         how important, and how long ago. What is less near than ``threshold`` enters no prompt."""
         view = self.episodes.view(cue.now)
-        grave = np.flatnonzero(~view.reflection & meets(view.importance, GRAVE))[::-1][:MOST_GRAVE].tolist()
         near = likeness(cue, view)
-        there = view.each(grave)
-        exchanges = self.store.exchanges.of(list(dict.fromkeys(id_ for _, one in there for id_ in one.event.sources)))
-        texts = [[exchanges[id_].user for id_ in one.event.sources if id_ in exchanges] for _, one in there]
-        tellings = [(episode, "\n".join(lines)) for (_, episode), lines in zip(there, texts, strict=True)]
-        open_ = matters.still_open(tellings, cue.now)
+        there, open_ = self.grave(view, cue.now)
         matches = []
         for place, episode in there:
             if episode.id in open_:
@@ -211,6 +206,20 @@ class Episodic:
                 passes = bool(meets(likely, threshold))
                 matches.append(EpisodeMatch(episode, open_[episode.id] + likely, features, passes=passes))
         return self._candidates((), touch.MATTERS, sorted(matches, key=lambda match: -match.score))
+
+    def grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], Mapping[str, float]]:
+        """The newest grave events with their places in a view, and how much each that is open weighs now."""
+        places = np.flatnonzero(~view.reflection & meets(view.importance, GRAVE))[::-1][:MOST_GRAVE].tolist()
+        there = view.each(places)
+        exchanges = self.store.exchanges.of(list(dict.fromkeys(id_ for _, one in there for id_ in one.event.sources)))
+        texts = [[exchanges[id_].user for id_ in one.event.sources if id_ in exchanges] for _, one in there]
+        tellings = [(episode, "\n".join(lines)) for (_, episode), lines in zip(there, texts, strict=True)]
+        return there, matters.still_open(tellings, now)
+
+    def open_matters(self, now: datetime) -> list[Episode]:
+        """What moves the user's life now, the weightiest first."""
+        there, open_ = self.grave(self.episodes.view(now), now)
+        return sorted((one for _, one in there if one.id in open_), key=lambda one: -open_[one.id])
 
     def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
         """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary.

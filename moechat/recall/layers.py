@@ -104,8 +104,8 @@ class Layers:
         sources = (self._table, shipped(), self.together)
         self.entities = Entities(self.core.current, sources, user_name=who.user_name, character_name=who.name)
         self._anchors = Anchors(self.core, store, store.clock)
-        self._episodic = Episodic(self.episodes, store, self.topics, names)
-        parts = (self.diary, self._episodic, self.core, self.entities, lambda: self.book)
+        self.episodic = Episodic(self.episodes, store, self.topics, names)
+        parts = (self.diary, self.episodic, self.core, self.entities, lambda: self.book)
         self.recipes = ConfiguredRecipes(config, dense, *parts, model, prompts)
 
     def _authored(self) -> tuple[int, Sequence[Episode]]:
@@ -177,7 +177,7 @@ class Layers:
                 self._tokens(round(config.recall.token_budget * DIAL[config.recall.brings_up][1]), config.recall.reading_s),
                 dict(config.recall.min_share.model_dump()), book=self._tokens(config.recall.book_tokens),
             ),
-            widen=lambda hits: self._episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
+            widen=lambda hits: self.episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
             unanswered=recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
             withheld=lambda hit: touch.is_withheld(cue, hit, delicate)
             or (hit.layer != "lore" and concerns(off_limits, hit.text)),

@@ -160,7 +160,9 @@ def formerly(former: Former, *, at_length: bool = True) -> str:
     if draft.keyword and draft.target and not at_length:
         matter = f"{draft.keyword}{'：' if tongue == 'zh' else ': '}{draft.target}"
     end = (_UNTIL if former.until else _TOLD_OVER)[tongue].format(day=former.until or day)
-    quote = _SAID[tongue].format(words=by.draft.quote) if at_length and by.draft.kind == "ruling" else ""
+    quote = (
+        _SAID[tongue].format(words=by.draft.quote) if at_length and by.draft.quote and by.draft.kind == "ruling" else ""
+    )
     return _OVER[tongue].format(text=matter, end=end, quote=quote)
 
 

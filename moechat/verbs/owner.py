@@ -142,6 +142,8 @@ VERBS: Mapping[str, Verb] = {
     "edit": Verb("give a memory other words; it is yours then and no understanding replaces it", Edit,
                  lambda agent, v: [agent.memories.edit(v.id, v.text)], waits=True),
     "copy": Verb("copy facts and events to another character; there they are the owner's", Copy, _copied),
+    "end": Verb("say that these hold no longer: they are told as what was", Ids, lambda agent, v: agent.memories.end(v.ids),
+                waits=True),
     "archive": Verb("hide memories, and keep them", Ids, lambda agent, v: agent.memories.archive(v.ids)),
     "restore": Verb("bring archived memories back", Ids, lambda agent, v: agent.memories.restore(v.ids)),
     "confirm": Verb("say that findings in doubt are true", Ids, lambda agent, v: agent.memories.confirm(v.ids), waits=True),

@@ -327,8 +327,9 @@ def language_words(language: str) -> Words:
 def labels(words: Words) -> Mapping[str, str]:
     """The words that the page's own script says."""
     names = (
-        "send", "stop", "message", "save", "cancel", "copy", "copied", "remember_hint", "undo", "again", "no_thanks", "away",
-        "back_again", "not_sent", "newest", "search_talk", "conversation", "earlier_words", "busy", "needs_name", "other_branch",
+        "send", "skip", "stop", "message", "save", "cancel", "copy", "copied", "remember_hint", "undo", "again", "no_thanks",
+        "away", "back_again", "not_sent", "newest", "search_talk", "conversation", "earlier_words", "busy", "needs_name",
+        "other_branch",
     )  # fmt: skip
     files = {
         "sending": words("sending", n="{n}", of="{of}"),

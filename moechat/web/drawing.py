@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.ext import Extension
+from jinja2.runtime import Context
 from markupsafe import Markup
 
 from moechat.curation.letter import to_you
@@ -53,7 +54,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     made.globals |= {"picture_of": picture_of, "hue": hue}
     made.filters |= {
-        "to_person": to_person,
+        "to_person": _to_person,
         "px": "{:.1f}".format,
         "prose": lambda text: Markup(markdown.html(text)),
     }  # It is sanitised there.
@@ -83,17 +84,23 @@ def hue(name: str) -> int:
 # ---- memories
 
 
-def to_person(text: str, user_name: str = "") -> str:
+def to_person(text: str, user_name: str = "", year: int = 0) -> str:
     """A memory as it is told to the person whom it is about: 用户讨厌香菜 → 你讨厌香菜, "The user's dog" → "Your dog"."""
-    return with_short_days(_INSIDE.sub(r"\1你", to_you(text, user_name) if _OF_USER.match(text) else text))
+    return with_short_days(_INSIDE.sub(r"\1你", to_you(text, user_name) if _OF_USER.match(text) else text), year)
 
 
-def with_short_days(text: str) -> str:
-    """昨天（2025-05-19）吃了火锅 → 5月19日吃了火锅: what 昨天 meant stands in its place, and other days are short."""
-    words = Words("zh" if has_han(text) else "en")
+@pass_context
+def _to_person(context: Context, text: str, user_name: str = "") -> str:
+    return to_person(text, user_name, context["words"].year)
+
+
+def with_short_days(text: str, year: int = 0) -> str:
+    """昨天（2025-05-19）吃了火锅 → 5月19日吃了火锅: what 昨天 meant stands in its place, and other days are short; one of another
+    ``year`` has it."""
+    words = Words("zh" if has_han(text) else "en", year)
 
     def day(date: str) -> str:
-        return words.short_day(datetime.fromisoformat(date))
+        return words.near_day(datetime.fromisoformat(date))
 
     def instead(match: re.Match[str]) -> str:
         if match[0].strip()[0] in "（(":

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from moechat.agent import Agent
-from moechat.curation.catalogue import Memory
+from moechat.curation.catalogue import Details, Memory
 from moechat.curation.forgetting import Forecast
 from moechat.settings.character import USER_NAMES
+from moechat.topic_path import EVERYDAY
 from moechat.web.topic_charts import crumbs
 from moechat.web.words import Words
 
@@ -17,6 +18,13 @@ NAMED = (
     "kind", "status", "polarity", "single", "generic", "entity", "consolidated", "doubtful", "constant", "enabled", "regex",
     "case", "whole_words", "logic", "position", "role",
 )  # fmt: skip
+
+UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
+PLAIN_VALUES = (
+    ("polarity", 1),
+    ("kind", "attribute"),
+    *(("topic", name) for name in EVERYDAY.values()),
+)  # They say nothing.
 
 
 @dataclass(frozen=True)
@@ -60,3 +68,25 @@ def value_in_words(name: str, value: object, speakers: Speakers, words: Words) -
     if name in ("subject", "object") and value in (*USER_NAMES.values(), "user"):
         return speakers.user
     return crumbs(str(value)) if name == "topic" else str(value)
+
+
+def parts_of(details: Details, speakers: Speakers, words: Words) -> list[tuple[str, str]]:
+    """(name, value) in words of what is known of a memory."""
+    memory = details.memory
+    parts = [(words("by"), words(f"by_{memory.by}"))] if memory.by else []
+    for name, value in details.fields.items():
+        if memory.kind == "exchange" and (name in UNSHOWN or (name, value) == ("status", "done")):
+            continue
+        if f"field_{name}" in words and (name, value) not in PLAIN_VALUES:
+            parts.append((words(f"field_{name}"), value_in_words(name, value, speakers, words)))
+    return [(name, value) for name, value in parts if value]
+
+
+def ending(details: Details) -> str:
+    """How it is said that something is over: of what holds, what is to come and what was asked for."""
+    memory, fields = details.memory, details.fields
+    if memory.archived or not memory.current:
+        return ""
+    if memory.kind == "fact":
+        return "end_boundary" if fields.get("kind") == "boundary" else "end_fact"
+    return "end_plan" if fields.get("status") in ("planned", "open") else ""

@@ -19,7 +19,7 @@ from moechat.verbs import owner, perform
 from moechat.web import author_room, topic_charts
 from moechat.web.clicks import Action, Note, Visit
 from moechat.web.drawing import in_first_person, macros
-from moechat.web.memory_parts import MemoryRow, Speakers, speakers_of, value_in_words
+from moechat.web.memory_parts import MemoryRow, ending, parts_of, speakers_of
 from moechat.web.words import Words
 
 MINE, AUTHOR = "mine", "author"
@@ -38,12 +38,6 @@ FORM: Mapping[str, Mapping[str, str]] = {  # The fields of what an owner writes,
         "text": "", "happened": "form_when", "place": "", "keywords": "form_list", "topic": "", "importance": "form_share",
     },
 }  # fmt: skip
-UNSHOWN = ("by", "keywords")  # These fields of an exchange are the understanding's own and not shown.
-PLAIN_VALUES = (
-    ("polarity", 1),
-    ("kind", "attribute"),
-    *(("topic", name) for name in EVERYDAY.values()),
-)  # They say nothing.
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,7 @@ class MemoryLook:
 
     ``when`` is a time in words, ``topic`` a path; a search that is sorted by "near" is one by meaning. ``doing`` is what is
     being done with the memory that is ``opened``: "", edit, forget or surely. With none opened it is the kind of a new one
-    (fact, event or lore), or merge: of those that are ``chosen``.
+    (fact, event or lore), or merge: of those that are ``chosen``. The calendar is of the year ``back`` years ago.
     """
 
     store: str = MINE
@@ -68,6 +62,7 @@ class MemoryLook:
     opened: str = ""
     doing: str = ""
     chosen: Sequence[str] = ()
+    back: int = 0
 
 
 def listing(look: MemoryLook, **changes: object) -> MemoryLook:
@@ -102,6 +97,8 @@ LOOKS: Mapping[str, Callable[[MemoryLook, Action], MemoryLook]] = {
     "kind": _of_kind,
     "search": lambda look, action: _filtered(look, search=action.get("q", "")[:200]),
     "when": lambda look, action: _filtered(look, when=action.get("q", "")[:100]),
+    "day": lambda look, action: _filtered(look, when=action.get("day", "")),
+    "back": lambda look, action: replace(look, back=max(0, look.back + (1 if action.get("value") == "1" else -1))),
     "of-topic": lambda look, action: _filtered(look, topic=action.get("q", "")),
     "archived": lambda look, action: _filtered(look, archived=not look.archived),
     "ticks": lambda look, action: listing(look, ticks=not look.ticks),
@@ -249,21 +246,22 @@ def _record(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
 
 DEEDS: Mapping[str, Mapping[str, Callable[[Visit, MemoryLook, Action], MemoryOutcome]]] = {
     MINE: {
-        "save": _saved, "add": _added, "confirm": _moved, "pin": _moved, "unpin": _moved, "archive": _moved, "restore": _moved,
+        "save": _saved, "add": _added, "confirm": _moved, "end": _moved, "pin": _moved, "unpin": _moved,
+        "archive": _moved, "restore": _moved,
         "undo": _undone, "several": _several, "merge": _merged, "forget-now": _forgotten, "think": _thought,
         "past": _past, "past-stop": _past, "let-in": _came_back, "erase-again": _came_back,
     },
     AUTHOR: {"save": _record, "add": _record, "forget-now": _record},
 }  # fmt: skip
 TEXTS = ("save", "add", "merge")
-WAITING = (*TEXTS, "undo", "forget-now", "let-in", "erase-again")  # for a reply that is on its way
+WAITING = (*TEXTS, "undo", "end", "forget-now", "let-in", "erase-again")  # for a reply that is on its way
 
 
 # ---- how it is drawn
 
 
-def drawn(here: Visit, look: MemoryLook) -> str:
-    """The room. Raises MoeChatError where the memories cannot be read."""
+def drawn(here: Visit, look: MemoryLook, width: int) -> str:
+    """The room, for this width in pixels. Raises MoeChatError where the memories cannot be read."""
     assert here.agent is not None
     draw, agent, words = macros("memories", here.words), here.agent, here.words
     if look.store == AUTHOR:
@@ -273,13 +271,25 @@ def drawn(here: Visit, look: MemoryLook) -> str:
     inside = _inside(agent, look, opened, words) if opened is not None else ""
     if look.kind == "letter":
         letter = draw.letter(agent.memories.letter(), agent.character.name, look.opened, inside)
-        return f"{draw.head_of(look, _head(agent, look, 0, words))}{new}{letter}"
+        return f"{draw.head_of(look, _head(agent, look, 0, words))}{new}{letter}{_year(agent, look, width, words)}"
     page = _page(agent, look)
     rows = {row.memory.id: row for row in _rows(agent, page.memories, words)}
     if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
         rows = {look.opened: _rows(agent, [opened.memory], words)[0]} | rows
     entries = (draw.entry(row, inside if id_ == look.opened else "", look.ticks) for id_, row in rows.items())
     return _framed(agent, look, page.total, new, Markup().join(entries), words)
+
+
+def _year(agent: Agent, look: MemoryLook, width: int, words: Words) -> str:
+    """A year of days, where there is one."""
+    today = agent.now().date()
+    days = topic_charts.busy(agent.memories.days(), agent.topics.overview(agent.now())["days"])
+    if not days:
+        return ""
+    year = max(today.year - look.back, int(min(days)[:4]))
+    chart = topic_charts.year(days, year, words, today, width)
+    older, newer = int(min(days)[:4]) < year, year < today.year
+    return str(macros("topics", words).calendar(**chart, chosen="", has_older=older, has_newer=newer))
 
 
 def _framed(agent: Agent, look: MemoryLook, total: int, above: Markup, entries: Markup, words: Words) -> str:
@@ -387,23 +397,13 @@ def _inside(agent: Agent, look: MemoryLook, details: Details, words: Words) -> M
         hint = "edit_exchange_hint" if memory.kind == "exchange" else "edit_hint"
         is_event = memory.kind == "event"
         fields = _event_fields(details, words) if is_event else [("text", in_first_person(memory.text), 3, "")]
-        return Markup(draw.edit_form(memory, fields, "" if is_event else words(hint)))
+        return Markup(draw.edit_form(memory, fields, "" if is_event else words(hint), ending(details)))
     if look.doing in ("forget", "surely"):
         return Markup(draw.forget_form(memory, agent.memories.forgets([memory.id]), look.doing == "surely"))
     speakers = speakers_of(agent, words)
-    return Markup(draw.opened(details, _parts(details, speakers, words), _rests(agent, details), speakers))
-
-
-def _parts(details: Details, speakers: Speakers, words: Words) -> list[tuple[str, str]]:
-    """(name, value) in words of what is known of a memory."""
-    memory = details.memory
-    parts = [(words("by"), words(f"by_{memory.by}"))] if memory.by else []
-    for name, value in details.fields.items():
-        if memory.kind == "exchange" and (name in UNSHOWN or (name, value) == ("status", "done")):
-            continue
-        if f"field_{name}" in words and (name, value) not in PLAIN_VALUES:
-            parts.append((words(f"field_{name}"), value_in_words(name, value, speakers, words)))
-    return [(name, value) for name, value in parts if value]
+    return Markup(
+        draw.opened(details, parts_of(details, speakers, words), _rests(agent, details), speakers, ending(details))
+    )
 
 
 def _rests(agent: Agent, details: Details, depth: int = 0) -> dict[str, object]:

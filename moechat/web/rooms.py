@@ -100,12 +100,12 @@ def drawn(here: Visit, look: Look) -> str:
             here.agent.look()
         if here.agent is None and look.room in OWN_ROOMS:
             inside = draw.closed(words("no_characters"))
-        elif look.room == TOPICS:
-            inside = topic_room.drawn(here, look.topics, look.width)
+        elif look.room in (MEMORIES, TOPICS):
+            inside = SIZED[look.room](here, getattr(look, look.room), look.width)
         else:
             inside = DRAWN[look.room](here, getattr(look, look.room))
     except (MoeChatError, OSError) as failure:
-        inside = draw.closed(words("went_wrong", error=failure))
+        inside = draw.closed(words("went_wrong", error=fault_words.said(failure, words)))
     return str(draw.room(look.room, look.note, Markup(inside)))
 
 
@@ -113,8 +113,9 @@ ACTS: Mapping[str, Callable[[Visit, Any, Action], tuple[Any, Note]]] = {
     MEMORIES: memory_room.act, TOPICS: topic_room.act, STUDIO: studio_room.act, SETTINGS: settings_room.act,
 }  # fmt: skip
 DRAWN: Mapping[str, Callable[[Visit, Any], str]] = {
-    MEMORIES: memory_room.drawn, STUDIO: studio_page.drawn, SETTINGS: settings_room.drawn,
+    STUDIO: studio_page.drawn, SETTINGS: settings_room.drawn,
 }  # fmt: skip
+SIZED: Mapping[str, Callable[[Visit, Any, int], str]] = {MEMORIES: memory_room.drawn, TOPICS: topic_room.drawn}
 
 
 def switch(words: Words, passed: Pass) -> str:

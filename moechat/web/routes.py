@@ -11,12 +11,13 @@ import itertools
 import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
@@ -69,6 +70,12 @@ class Wish(BaseModel):
     side: Name = ""
     variant: int = 0
     action: dict[Name, Text] = {}
+    _year: int = PrivateAttr(0)
+
+    def at(self, now: datetime) -> Wish:
+        """The wish with the year that its words are said in."""
+        self._year = now.year
+        return self
 
     @property
     def place(self) -> Whereabouts:
@@ -76,7 +83,7 @@ class Wish(BaseModel):
 
     @property
     def words(self) -> Words:
-        return language_words(self.language)
+        return replace(language_words(self.language), year=self._year)
 
 
 class Doings:
@@ -216,7 +223,7 @@ def router(desk: Desk) -> APIRouter:
         if verb not in doings.verbs:
             return JSONResponse({"note": "there is no such thing to do"}, 404)
         try:
-            return JSONResponse(doings.verbs[verb](wish))
+            return JSONResponse(doings.verbs[verb](wish.at(desk.house.clock.now())))
         except (MoeChatError, OSError) as failure:
             return JSONResponse({"note": fault_words.said(failure, wish.words), "bad": True})
 
@@ -242,7 +249,7 @@ def router(desk: Desk) -> APIRouter:
 
     @routes.get("/news")
     async def news(wish: Annotated[Wish, Query()]) -> Response:
-        return StreamingResponse(_stream(desk, wish), media_type="text/event-stream")
+        return StreamingResponse(_stream(desk, wish.at(desk.house.clock.now())), media_type="text/event-stream")
 
     return routes
 

@@ -72,7 +72,7 @@ def _connected(here: Visit, look: SettingsLook, action: Action) -> SettingsOutco
     if not url:
         if act in ("test", "models"):
             return SettingsLook("fails", words("needs_url"), typed), Note()
-        here.house.connect("", "")
+        here.house.connect("", typed["model"])
         return SettingsLook(), Note(words("saved_offline"))
     offered: Sequence[str] = ()
     if act == "models" or not model:
@@ -208,15 +208,18 @@ def _prompts(house: House, agent: Agent, name: str, words: Words) -> Markup:
 def _recall(here: Visit, look: SettingsLook) -> Markup:
     agent, chosen = here.agent, here.house.config.recall.brings_up
     tries = {word: agent.recall(look.sentence, word) for word in DIAL} if agent and look.sentence else {}
-    options = [(word, word == chosen, [_brief(hit) for hit in tries[word].hits] if tries else None) for word in DIAL]
+    options = [
+        (word, word == chosen, [_brief(hit, here.words) for hit in tries[word].hits] if tries else None)
+        for word in DIAL
+    ]
     plot = _plot(agent) if agent and look.is_plotted else None
     return Markup(macros("settings", here.words).recall(look.sentence, options, tries.get(chosen), plot))
 
 
-def _brief(hit: Hit) -> str:
+def _brief(hit: Hit, words: Words) -> str:
     """A memory in a few words; of an exchange the first line, without who said it."""
     text = _SPEAKER.sub("", hit.text.partition("\n")[0]) if hit.is_exchange else hit.text
-    return (text if hit.layer == "lore" else to_person(text))[:LABEL_CHARS]
+    return (text if hit.layer == "lore" else to_person(text, year=words.year))[:LABEL_CHARS]
 
 
 def _plot(agent: Agent) -> dict[str, object]:

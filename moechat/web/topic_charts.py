@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -23,6 +24,7 @@ COLDEST = 4  # The coldest topic stands at this percentage of the way to warm.
 HOT = 82  # From this warmth on, light text reads better than dark.
 CELL, CELL_LARGE, CELL_GAP, LEFT, TOP = 12, 24, 3, 34, 20
 WEEKS = 53
+NARROW_MONTH, MONTH_GAP = 115, 16
 YEAR_PX = 68  # The name of a month with its year is this wide.
 
 
@@ -136,6 +138,34 @@ def _title(node: TopicNode, canvas: Canvas, own: bool = False) -> str:
 
 
 # ---- the calendar
+
+
+def busy(talks: Mapping[str, int], slices: Mapping[str, int]) -> dict[str, int]:
+    """How much there is of each day, in order: what was said on it, or what is told of it."""
+    return {day: max(talks.get(day, 0), slices.get(day, 0)) for day in sorted(talks.keys() | slices.keys())}
+
+
+def year(days: Mapping[str, int], of: int, words: Words, today: date, width: int) -> dict[str, object]:
+    """As ``calendar``, month by month: a row is a week."""
+    columns = next(n for n in (6, 4, 3, 2) if width >= n * NARROW_MONTH or n == 2)
+    cell = min(CELL_LARGE, (width - (columns - 1) * MONTH_GAP) / columns / 7 - CELL_GAP)
+    step, most = cell + CELL_GAP, max(days.values(), default=1)
+    across, down = 7 * step + MONTH_GAP, 6 * step + TOP + MONTH_GAP
+    axis, cells, shown = [], [], range(1, 13 if of < today.year else today.month + 1)
+    for month in shown:
+        first = date(of, month, 1)
+        x, y = (month - 1) % columns * across, (month - 1) // columns * down
+        name = f"{month}月" if words.language == "zh" else MONTHS[month - 1]
+        if month == 1:  # the year stands with its first month
+            name = f"{of}年{name}" if words.language == "zh" else f"{name} {of}"
+        axis.append((f"{x:.1f}", f"{y + 13:.1f}", name))
+        for n in range(monthrange(of, month)[1]):
+            day, place = first + timedelta(days=n), first.weekday() + n
+            if day <= today:
+                title, depth = _told(day, days.get(day.isoformat(), 0), most, words)
+                cells.append((x + place % 7 * step, y + TOP + place // 7 * step, day.isoformat(), title, depth))
+    size = (f"{columns * across - MONTH_GAP:.0f}", f"{-(-len(shown) // columns) * down - MONTH_GAP:.0f}")
+    return {"size": size, "axis": axis, "days": cells, "cell": cell}
 
 
 @dataclass(frozen=True)

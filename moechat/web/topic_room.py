@@ -98,11 +98,7 @@ def drawn(here: Visit, look: TopicLook, width: int) -> str:
     untold = (
         overview["untold"] + sum(node["total"] for node in overview["topics"]) - sum(node["total"] for node in named)
     )
-    talks = agent.memories.days()
-    days = {
-        day: max(talks.get(day, 0), overview["days"].get(day, 0))
-        for day in sorted(talks.keys() | overview["days"].keys())
-    }
+    days = topic_charts.busy(agent.memories.days(), overview["days"])
     if not days:
         return str(macros("parts", words).empty("no_topics"))
     top, nodes = _around(named, look.top)

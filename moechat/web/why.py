@@ -36,7 +36,7 @@ def line(grounds: Sequence[Ground], words: Words) -> str:
     there = [ground for ground in grounds if not ground.get("gone")]
     kinds = [_kind(ground) for ground in there]
     days = sorted({at.date() for ground in there if _kind(ground) == "diary" and (at := moment(ground.get("time")))})
-    parts = [words("brought_days", days="、".join(map(words.short_day, days[-MAX_DAYS_NAMED:])))] if days else []
+    parts = [words("brought_days", days="、".join(map(words.near_day, days[-MAX_DAYS_NAMED:])))] if days else []
     for kind in ("core", "lore"):
         if n := kinds.count(kind):
             parts.append(words.count(f"brought_{kind}", n))
@@ -55,7 +55,9 @@ def _row(ground: Ground, words: Words, spans: Sequence[Span]) -> Row:
         return {"gone": True}
     kind, text = str(ground.get("kind") or ""), str(ground.get("text", ""))
     is_core = ground.get("layer") == "core"
-    shown = to_person(text) if is_core or kind in UNDERSTOOD else _NAMELESS.sub(words("value_user"), text)
+    shown = (
+        to_person(text, year=words.year) if is_core or kind in UNDERSTOOD else _NAMELESS.sub(words("value_user"), text)
+    )
     return {
         "gone": False, "id": ground.get("id"), "time": moment(ground.get("time")), "dated_by": "learned" if is_core else "",
         "kind": kind if kind in UNDERSTOOD else "", "text": shown, "label": shown[:LABEL_CHARS],

@@ -258,3 +258,29 @@ def test_a_finger_asks_for_another_reply(tmp_path: Path, browser: Browser) -> No
         expect(variant).to_have_text("1/2")
         bubble.evaluate(swipe, -90)
         expect(variant).to_have_text("2/2")
+
+
+def test_a_long_talk_puts_no_stops_before_the_box(tmp_path: Path, browser: Browser) -> None:
+    home = Home.build(tmp_path)
+    with home.open(silent()) as house, running(house) as url, tab(browser, url) as page:
+        for number in range(500):
+            house.agent().record(f"第{number}句话", "嗯。", home.clock.advance(minutes=1))
+        house.agent().finish()
+        box, said = page.locator("#box"), page.locator("#said article")
+        page.reload()
+        expect(box).to_be_focused()
+        for _ in range(4):  # Four pages more of it.
+            there = said.count()
+            page.locator("#talk").evaluate("one => { one.scrollTop = 0; }")
+            expect(said.nth(there)).to_be_attached()
+        stops = """() => [...document.querySelectorAll("#talk :is(button, summary, a, pre, [tabindex])")]
+            .filter((one) => one.tabIndex >= 0 && one.offsetParent).length"""
+        assert said.count() > 60 and page.evaluate(stops) < 12
+        page.locator("#skip").evaluate("one => one.focus()")
+        expect(page.locator("#skip")).to_be_visible()
+        page.keyboard.press("Enter")
+        expect(box).to_be_focused()
+        page.locator("#talk").focus()
+        reach(page, box)
+        page.keyboard.press("Shift+Tab")
+        expect(said.last.locator(":focus")).to_have_count(1)

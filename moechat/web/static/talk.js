@@ -24,6 +24,9 @@ document.addEventListener("moechat:frame", () => {
     const holder = document.createElement("template");
     holder.innerHTML = html.trim();
     furnish(holder.content.firstElementChild);
+    if (holder.content.firstElementChild.matches("article")) {
+      for (const part of holder.content.querySelectorAll("button, summary, a, pre")) part.tabIndex = -1;
+    }
     return holder.content.firstElementChild;
   }
 
@@ -145,6 +148,7 @@ document.addEventListener("moechat:frame", () => {
     if (view.doors) show("#doors", view.doors);
     const { labels } = state;
     $("#send").textContent = labels.send;
+    $("#skip").textContent = labels.skip;
     $("#stop").textContent = labels.stop;
     $("#more").textContent = labels.earlier_words;
     $("#newest").textContent = labels.newest;
@@ -162,6 +166,16 @@ document.addEventListener("moechat:frame", () => {
     }
   }
 
+  // One exchange has stops of the tab key, the one that has the focus or else the newest; arrows lead to the others.
+  let stopping = null;
+  function stopAt(one) {
+    for (const other of one === stopping ? [] : [stopping, one]) {
+      for (const part of other?.querySelectorAll("button, summary, a, pre") ?? []) part.tabIndex = other === one ? 0 : -1;
+    }
+    stopping = one;
+  }
+  const stopWhereIsFocus = () => stopAt(document.activeElement?.closest("#said article") ?? said.querySelector("article:last-of-type"));
+
   let drawnPlace = "";
   listeners.frame.push((view) => {
     const place = JSON.stringify([view.place, state.language]);
@@ -174,8 +188,12 @@ document.addEventListener("moechat:frame", () => {
       box.value = draft();
       fit();
     }
+    const isFirst = box.disabled;
     drawFrame(view);
     if (!view.shut) drawTalk(view.talk);
+    stopWhereIsFocus();
+    // A finger would get the keyboard with it.
+    if (isFirst && document.activeElement === document.body && matchMedia("(hover: hover)").matches) box.focus();
   });
   listeners.live.push(grow);
 
@@ -362,6 +380,7 @@ document.addEventListener("moechat:frame", () => {
     node.scrollIntoView({ block: "nearest" });
   }
 
+  document.addEventListener("focusin", stopWhereIsFocus);
   said.addEventListener("click", (event) => {
     const button = event.target.closest("[data-do]");
     const one = event.target.closest("article");
@@ -521,6 +540,7 @@ document.addEventListener("moechat:frame", () => {
     find: () => (sheet.querySelector("input[type=search]") ? fold() : find()),
     close: fold,
     "to-place": toPlace,
+    write: () => { location.hash = "chat"; setTimeout(() => box.focus()); },
     settings: () => { location.hash = "settings"; },
     theme: () => window.moechat.toggleTheme(),
     tinkers: () => { keep("tinkers", kept("tinkers") !== true); window.moechat.applyTheme(); },

@@ -41,9 +41,11 @@ MONTHS = tuple(name[:3] for name in names.MONTHS)
 
 @dataclass(frozen=True)
 class Words:
-    """The page's words in one language: ``words("memories", n=3)``."""
+    """The page's words in one language: ``words("memories", n=3)``. ``year`` is the present one, which no day needs beside it; 0:
+    nobody knows, and none has it."""
 
     language: Language
+    year: int = 0
 
     def __call__(self, name: str, /, **values: object) -> str:
         return _texts(self.language)[name].format(**values)
@@ -77,6 +79,25 @@ class Words:
         return (
             f"{moment.month}月{moment.day}日" if self.language == "zh" else f"{moment.day} {MONTHS[moment.month - 1]}"
         )
+
+    def near_day(self, moment: date) -> str:
+        """5月20日 · 20 May; with its year where that is another."""
+        if self.year in (0, moment.year):
+            return self.short_day(moment)
+        return (
+            f"{moment.year}年{self.short_day(moment)}"
+            if self.language == "zh"
+            else f"{self.short_day(moment)} {moment.year}"
+        )
+
+    def as_exactly(self, iso: str) -> str:
+        """A day, a month or a year, as it was said: 2022-05 is 2022年5月."""
+        year, month, day = ([int(part) for part in iso.split("-")] + [0, 0])[:3]
+        if day:
+            return self.near_day(date(year, month, day))
+        if self.language == "zh":
+            return f"{year}年{month}月" if month else f"{year}年"
+        return f"{MONTHS[month - 1]} {year}" if month else f"{year}"
 
     def day(self, moment: date) -> str:
         """2025年5月20日 周二 · Tue, 20 May 2025."""

@@ -1,0 +1,127 @@
+"""What a character knows of me, and since when, in a real browser: each wish in as few actions as docs/memory.md counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from moechat.access.login_words import Language
+from moechat.ai.embedding import HashEmbedder
+from moechat.house import House
+from moechat.web import running
+from moechat.web.words import Words
+from tests.browser import ask, tab
+from tests.houses import SELDOM_S, Home, silent
+from tests.web.test_browser_wishes import BOTH, LOCALES, SIZES, Person, counted
+
+SAID: dict[Language, tuple[str, ...]] = {
+    "zh": ("我住在杭州", "我讨厌香菜", "6月3日要去里斯本", "别再提我前夫", "2019年7月15日我在青岛看海"),
+    "en": (
+        "I live in Porto", "I hate coriander", "I'm flying to Lisbon on June 3rd", "Never mention my ex",
+        "I saw the sea in Brest on 15 July 2019",
+    ),
+}  # fmt: skip
+PARTS: dict[Language, tuple[str, ...]] = {
+    "zh": ("杭州", "香菜", "里斯本", "前夫", "青岛"),
+    "en": ("Porto", "coriander", "Lisbon", "my ex", "Brest"),
+}
+pytestmark = pytest.mark.browser
+
+
+@BOTH
+@SIZES
+def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
+    tmp_path: Path, browser: Browser, language: Language, width: int
+) -> None:
+    size: Any = {"width": width, "height": 860}
+    home, words = Home.build(tmp_path, character={"language": language}), Words(language)
+    home_of, food, trip, ex, sea = PARTS[language]
+    with (
+        home.open(silent()) as house,
+        running(house) as url,
+        tab(browser, url, locale=LOCALES[language], viewport=size) as page,
+    ):
+        for text in SAID[language]:
+            ask(page, text)
+        me, note = Person(page, words), page.locator("#room .note-line")
+        sentence = page.locator("#room .sentence")
+
+        me.tap(page.locator("#doors [data-room=memories]"))
+        for part in PARTS[language]:  # What was said a moment ago is there.
+            expect(sentence.filter(has_text=part).first).to_be_visible()
+        since = {"zh": "5月20日起", "en": "since 20 May"}[language]
+        expect(sentence.filter(has_text=food)).to_contain_text(since)
+        year = {"zh": "2019年7月15日", "en": "15 Jul 2019"}[language]
+        expect(sentence.filter(has_text=sea)).to_contain_text(year)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        me.has("what is known of me")
+
+        me.tap(sentence.filter(has_text=food))
+        me.write(page.locator("#room textarea"), {"zh": "我讨厌大葱", "en": "I hate leeks"}[language])
+        me.tap(me.button("save", "#room"))
+        expect(sentence.filter(has_text={"zh": "大葱", "en": "leeks"}[language])).to_be_visible()
+        me.has("correct what is known")
+
+        me.tap(sentence.filter(has_text=home_of).first)
+        me.tap(me.button("end_fact", "#room"))
+        expect(note).to_have_text(words("done_end"))
+        me.has("say that it holds no longer")
+        before = page.locator("details.letter", has_text=words("letter_ended"))
+        me.tap(before.locator("summary"))
+        expect(before.locator(".sentence", has_text=home_of)).to_be_visible()
+        me.has("how it was before")
+
+        me.tap(sentence.filter(has_text=trip).first)
+        me.tap(me.button("end_plan", "#room"))
+        expect(sentence.filter(has_text=trip)).to_have_count(0)
+        me.has("settle a plan")
+
+        me.tap(sentence.filter(has_text=ex))
+        me.tap(me.button("end_boundary", "#room"))
+        expect(sentence.filter(has_text=ex)).to_have_count(0)
+        assert house.agent().layers.core.boundaries() == []
+        me.has("lift a boundary")
+        page.locator("#room [data-do=undo]").click()
+        expect(sentence.filter(has_text=ex)).to_have_count(1)
+
+        me.tap(page.locator("#room .one-day").last)
+        expect(page.locator("#room input[name=when]")).to_have_value("2025-05-20")
+        me.has("what there is of a day")
+        page.locator("#room .chip[data-value=letter]").click()
+
+        me.tap(sentence.filter(has_text={"zh": "大葱", "en": "leeks"}[language]))
+        me.tap(me.button("forget", "#room"))
+        me.tap(me.button("forget_yes", "#room"))
+        expect(me.button("forget_now", "#room")).to_be_visible()
+        me.has("forget for good")
+        me.button("forget_now", "#room").click()
+        expect(sentence.filter(has_text={"zh": "大葱", "en": "leeks"}[language])).to_have_count(0)
+        wanted = counted()
+        assert {wish: (n, wanted.get(wish)) for wish, n in me.table.items() if wanted.get(wish) != n} == {}
+        assert max(me.table.values()) <= 3
+
+
+@BOTH
+def test_the_first_thing_is_remembered_in_another_talk_after_five_actions(
+    tmp_path: Path, browser: Browser, language: Language
+) -> None:
+    words = Words(language)
+    with (
+        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
+        running(house) as url,
+        tab(browser, url, locale=LOCALES[language], guided=False) as page,
+    ):
+        me = Person(page, words)
+        expect(page.locator("#guide h1")).to_be_visible()
+        me.tap(page.locator("#guide [data-do=guide-end]"))
+        me.actions += 1
+        ask(page, {"zh": "我讨厌香菜", "en": "I hate coriander"}[language])
+        me.tap(page.locator("#talks [data-do=new-talk]"))
+        me.tap(me.button("talk_begin"))
+        me.actions += 1
+        reply = ask(page, {"zh": "我讨厌吃什么？", "en": "What do I hate?"}[language])
+        assert {"zh": "香菜", "en": "coriander"}[language] in reply
+        assert me.actions == counted()["from an empty folder to the first thing remembered in another talk"] <= 5
