@@ -22,7 +22,7 @@ Reader = Literal["times", "words", "rules", "model", "vectors", "topics", "links
 PASSING = (MoeChatError, OSError, MemoryError)
 MAX_RECORDS_NAMED = 10
 
-_LOST = {
+LOST = {
     "times": ("读不出里面的时间", "its times cannot be read"),
     "words": ("按词找不到", "it cannot be found by its words"),
     "rules": ("没能按规则理解", "the rules cannot read it"),
@@ -31,7 +31,7 @@ _LOST = {
     "topics": ("没能归入话题", "it is in no topic"),
     "links": ("没能和别的词联系起来", "its words are linked with no others"),
 }
-_ALSO = {
+ALSO = {
     "zh": "{lost}：{ids}（{error}）。别的都不受影响，下次打开时会再试",
     "en": "{lost}: {ids} ({error}). Nothing else is touched, and it is tried again at the next start",
 }
@@ -116,7 +116,7 @@ class Containment:
         for (reader, id_), failure in list(self._failures.items()):
             lines.setdefault((reader, failure.error), []).append(id_ or _MESSAGE[language])
         return [
-            _ALSO[language].format(lost=_LOST[reader][language == "en"], ids=_listed(ids, language), error=error)
+            ALSO[language].format(lost=LOST[reader][language == "en"], ids=_listed(ids, language), error=error)
             for (reader, error), ids in lines.items()
         ]
 

@@ -246,6 +246,9 @@ class Desk:
         path = {row.exchange.id for row in rows}
         views = []
         for row in rows:
+            if row.error or row.notice:
+                error, notice = fault_words.told([row.error, row.notice], self._folders, face.words)
+                row = replace(row, error=error, notice=notice)
             one, face = row.exchange, self.face(replace(place, character=row.by), face.words) if row.by else face
             if turn is not None and (one.id == turn.exchange_id or one.status == "streaming"):
                 html = exchange.live(row, turn, face)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from moechat.errors import DataError, DiskError, FieldError, MoeChatError, NameTaken
+from moechat.errors import DataError, FieldError, MoeChatError, NameTaken
+from moechat.house.bilingual import retold
 from moechat.verbs.whole_talks import MAX_TITLE_CHARS
 from moechat.web import author_room
 from moechat.web.words import Words
@@ -29,8 +30,6 @@ def _said(error: MoeChatError | OSError, words: Words) -> str:
             return words("title_too_long", n=MAX_TITLE_CHARS)
         case FieldError():
             return author_room.wrong(error, words) or _field(error, words)
-        case DiskError():
-            return error.words(words.language)
         case MoeChatError() if error.note:
             return words(error.note)
     text = str(error)
@@ -56,6 +55,7 @@ def _short(problem: str, folders: Iterable[Path]) -> str:
 
 
 def _translated(problem: str, words: Words) -> str:
+    problem = retold(problem, words.language)
     problem = _LINE.sub(lambda match: words("in_line", n=match[1]), problem)
     for pattern, text in words.faults:
         if match := pattern.search(problem):

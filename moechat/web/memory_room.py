@@ -16,7 +16,7 @@ from moechat.curation.catalogue import UNDERSTOOD, Details, Memory, Page, Sort
 from moechat.errors import FieldError, NotFound
 from moechat.topic_path import EVERYDAY
 from moechat.verbs import owner, perform
-from moechat.web import author_room, topic_charts
+from moechat.web import author_room, fault_words, topic_charts
 from moechat.web.clicks import Action, Note, Visit
 from moechat.web.drawing import in_first_person, macros
 from moechat.web.memory_parts import MemoryRow, ending, parts_of, speakers_of
@@ -42,8 +42,7 @@ FORM: Mapping[str, Mapping[str, str]] = {  # The fields of what an owner writes,
 
 @dataclass(frozen=True)
 class MemoryLook:
-    """What a tab shows of the memories. ``kind`` "" is everything that was understood, "letter" what one
-    would write of it.
+    """What a tab shows of the memories. ``kind`` "" is everything that was understood, "letter" what one would write of it.
 
     ``when`` is a time in words, ``topic`` a path; a search that is sorted by "near" is one by meaning. ``doing`` is what is
     being done with the memory that is ``opened``: "", edit, forget or surely. With none opened it is the kind of a new one
@@ -214,7 +213,7 @@ def _thought(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     report = _done(here, "think")
     if report is None:
         assert here.agent is not None
-        problem = here.agent.reflection.problem
+        [problem] = fault_words.told([here.agent.reflection.problem], (), here.words)
         return look, Note(problem or here.words("thought_nothing"), bad=bool(problem))
     return listing(look, kind="reflection", search=""), Note(here.words("thought", n=len(report.made)))
 
@@ -375,7 +374,8 @@ def _of_author(here: Visit, look: MemoryLook) -> str:
     if look.opened and look.opened not in {record.id for record in shown}:
         shown = [*(record for record in author_room.listed(agent, "", "") if record.id == look.opened), *shown]
     entries = author_room.entries(here, shown, look.opened, look.doing)
-    faults = [str(problem) for problem in (*agent.official.problems, *agent.official.lore.problems)]
+    problems = map(str, (*agent.official.problems, *agent.official.lore.problems))
+    faults = fault_words.told(problems, (agent.character.folder,), here.words)
     problems = macros("parts", here.words).problems(faults)
     return _framed(agent, look, len(records), problems + new, entries, here.words)
 
