@@ -24,8 +24,8 @@ def retold(text: str, language: str, depth: int = DEEPEST) -> str:
     for pattern, row in _sentences(language) if depth else ():
         if match := pattern.search(text):
             values = {name: retold(value, language, depth - 1) for name, value in match.groupdict("").items()}
-            said = _SPEC.sub("}", row[language]).format(**dict.fromkeys(_fields(row[language]), "") | values)
-            return text[: match.start()] + said + text[match.end() :]
+            sentence = _SPEC.sub("}", row[language]).format(**dict.fromkeys(_fields(row[language]), "") | values)
+            return text[: match.start()] + sentence + text[match.end() :]
     return text
 
 

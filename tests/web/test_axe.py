@@ -1,6 +1,6 @@
-"""axe-core over every room: no violation that is serious or critical, light and dark, wide and narrow, in both languages.
+"""axe-core over every room and every sheet: no violation that is serious or critical, light and dark, wide and narrow, in both languages.
 
-``make axe`` fetches axe-core from npm and runs this; without it there is nothing to test with. A picture of each room is kept in
+``make axe`` fetches axe-core from npm and runs this; without it there is nothing to test with. A picture of each is kept in
 ``build/rooms``.
 """
 
@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from moechat.ai.embedding import HashEmbedder
+from moechat.house import House
 from moechat.web import running
 from tests.browser import ask, tab
-from tests.houses import Home, silent
+from tests.houses import SELDOM_S, Home, silent
+from tests.model_server import ModelServer
 from tests.rooms import lived
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,3 +78,68 @@ def test_no_room_is_closed_to_anybody(url: str, browser: Browser, locale: str, s
                 page.locator("#room:not([aria-busy])").wait_for()
                 look(f"{room}-opened")
     assert {room: wrong for room, wrong in faults.items() if wrong} == {}
+
+
+@pytest.mark.parametrize("locale", ["zh-CN", "en-GB"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_sheet_is_closed_to_anybody(tmp_path: Path, browser: Browser, locale: str, scheme: Any, width: int) -> None:
+    faults: dict[str, list[str]] = {}
+    size: Any = {"width": width, "height": 860}
+    with (
+        ModelServer(["ok", *["嗯。"] * 9], models=("tiny", "large")) as server,
+        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
+        running(house) as url,
+        tab(browser, url, locale=locale, color_scheme=scheme, viewport=size, guided=False) as page,
+    ):
+        guide, sheet = page.locator("#guide"), page.locator("#sheet")
+
+        def look(name: str) -> None:
+            faults[name] = violations(page)
+            page.screenshot(path=PICTURES / f"sheet-{name}-{locale}-{scheme}-{width}.png")
+
+        guide.locator("h1").wait_for()
+        look("guide-language")
+        guide.locator("[data-do=guide-language]").first.click()
+        guide.locator("[name=called]").fill("小雨")
+        look("guide-name")
+        guide.locator("[data-name]").first.click()
+        guide.locator("[name=base_url]").fill(server.url)
+        guide.locator("[name=base_url]").press("Enter")
+        guide.locator(".offered .chip").first.wait_for()
+        look("guide-models")
+        guide.locator(".offered .chip").first.click()
+        guide.locator(".note-line").wait_for()
+        look("guide-kept")
+        page.keyboard.press("Escape")
+        ask(page, "我讨厌香菜")
+        for name, opener in (
+            ("talks", ".which-talk"), ("find", "#title [data-do=find]"), ("one-talk", "#title [data-do=one-talk]"),
+        ):  # fmt: skip
+            page.locator(opener).click()
+            sheet.locator("button, input").first.wait_for()
+            if name == "find":
+                sheet.locator("input").fill("香菜")
+                sheet.locator(".hit").first.wait_for()
+            look(name)
+            page.keyboard.press("Escape")
+            sheet.wait_for(state="hidden")
+        if width < 760:
+            page.locator(".which-talk").click()
+        page.locator("[data-do=new-talk]:visible").click()
+        sheet.locator("[name=with]").first.check()
+        look("new-talk")
+        sheet.locator("[type=submit]").click()
+        sheet.wait_for(state="hidden")
+        ask(page, "你们好")
+        page.locator("#title [data-do=one-talk]").click()
+        sheet.locator(".company").wait_for()
+        look("company")
+        page.keyboard.press("Escape")
+        page.locator("#doors [data-room=memories]").click()
+        sentence = page.locator("#room .sentence").first
+        for name, button in (("edit", ""), ("forget", "[data-do=forget]"), ("surely", "[data-do=surely]")):
+            (page.locator(f"#room {button}").first if button else sentence).click()
+            page.locator("#room:not([aria-busy]) [data-do=cancel]").first.wait_for()
+            look(f"letter-{name}")
+    assert {name: wrong for name, wrong in faults.items() if wrong} == {}

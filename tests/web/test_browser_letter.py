@@ -121,6 +121,7 @@ def test_the_first_thing_is_remembered_in_another_talk_after_five_actions(
         ask(page, {"zh": "我讨厌香菜", "en": "I hate coriander"}[language])
         me.tap(page.locator("#talks [data-do=new-talk]"))
         me.tap(me.button("talk_begin"))
+        expect(page.locator("#said .side.user")).to_have_count(0)
         me.actions += 1
         reply = ask(page, {"zh": "我讨厌吃什么？", "en": "What do I hate?"}[language])
         assert {"zh": "香菜", "en": "coriander"}[language] in reply

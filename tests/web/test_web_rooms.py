@@ -434,7 +434,7 @@ def test_the_world_book_and_broken_records_are_seen_too(agent: Agent) -> None:
     (folder / "facts.yaml").write_text("a: {text: 好的}\nb: {txt: 坏的}\n", encoding="utf-8")
     room = do(agent, MEMORY_ROOM, "store", value="author")
     told = seen(agent, room)
-    assert "facts.yaml, line 2" in told
+    assert "facts.yaml 第 2 行" in told
     assert entries(agent, room) == ["好的", "半舟：河边的茶馆"]
     lore = do(agent, do(agent, room, "kind", value="lore"), "open", id="places.yaml#半舟")
     assert "世界书文件 places.yaml" in seen(agent, lore)
