@@ -1,4 +1,4 @@
-"""axe-core over every room and every sheet: no violation that is serious or critical, light and dark, wide and narrow, in both languages.
+"""axe-core over all rooms and sheets: no violation that is serious or critical, light and dark, wide and narrow, zh and en.
 
 ``make axe`` fetches axe-core from npm and runs this; without it there is nothing to test with. A picture of each is kept in
 ``build/rooms``.
