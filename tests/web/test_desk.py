@@ -44,9 +44,14 @@ class Tab:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def home(tmp_path: Path) -> Home:
+    return Home.build(tmp_path)
+
+
+@pytest.fixture
+def house(home: Home) -> Iterator[House]:
     PASS.set(EVERYTHING)
-    with Home.build(tmp_path).open(ScriptedModel(polite, understands=False)) as opened:
+    with home.open(ScriptedModel(polite, understands=False)) as opened:
         yield opened
 
 
@@ -112,6 +117,16 @@ def test_a_mind_is_changed_on_the_page(tab: Tab) -> None:
     assert tab("branch", id=third, side="user") == {} and [user for user, _ in tab.talk()][-1] == "天晴了"
     assert tab("remember", text=" ")["bad"] and tab("remember", text="我对花生过敏")["note"]
     assert "用户对花生过敏" in [memory.text for memory in tab.desk.house.agent().memories.listed(["fact"]).memories]
+
+
+def test_a_clock_that_was_put_back_turns_nothing_round_and_loses_nothing(tab: Tab, home: Home) -> None:
+    tab.says("我住在杭州")
+    home.clock.advance(days=-400)
+    tab.says("我讨厌香菜")
+    assert [user for user, _ in tab.talk()] == ["我住在杭州", "我讨厌香菜"]
+    room = tab("room", action={"do": "room", "room": "memories"})["html"]
+    assert "杭州" in room and "香菜" in room
+    assert tab("find", text="香菜")["html"].count("data-id") == 1
 
 
 def test_what_was_said_is_found_again_with_the_words_around_it(tab: Tab) -> None:

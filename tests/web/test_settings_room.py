@@ -10,11 +10,15 @@ from moechat.errors import ConfigError, DataError, NotFound
 from moechat.house import House
 from moechat.model import TurnCost
 from moechat.settings.config import DIAL
+from moechat.settings.service_keys import FILE
 from moechat.web import settings_room
 from moechat.web.clicks import Action, Visit
 from moechat.web.settings_room import SettingsLook, SettingsOutcome
 from moechat.web.words import Words
 from tests.houses import Home, edit, say, silent
+from tests.model_server import ModelServer
+from tests.settings.test_service_keys import KEY, Ring
+from tests.settings.test_service_keys import ring as ring
 
 ZH = Words("zh")
 
@@ -126,3 +130,18 @@ def test_a_prompt_is_changed_in_the_page_and_its_default_restored(tmp_path: Path
         assert agent.layers.prompts.fill("spoken") == before
         with pytest.raises(NotFound):
             do(house, {"do": "prompt-save", "id": "../../x", "text": "x"})
+
+
+def test_a_keyring_that_refuses_is_told_in_a_line_and_the_key_is_not_lost(tmp_path: Path, ring: Ring) -> None:
+    ring.refuses = True
+    with ModelServer(["ok"], key=KEY, models=("tiny",)) as server, Home.build(tmp_path).connected() as house:
+        look, note = do(house, {"do": "connect", "act": "save", "base_url": server.url, "model": "tiny", "key": KEY})
+        assert look.standing == "works" and not note.bad
+        assert note.text.endswith(f"系统的钥匙串没有收下密钥（KeyringLocked）：存进了 {FILE}，只有你能读。")
+        drawn = settings_room.drawn(Visit(house, house.agent(), ZH), look)
+        assert "已存在只有你能读的文件里" in drawn and KEY not in drawn
+        ring.refuses = False
+        _, note = do(house, {"do": "connect", "act": "save", "base_url": server.url, "model": "tiny", "key": KEY})
+        assert note.text.endswith("密钥存进了系统的钥匙串。") and KEY not in (house.data / FILE).read_text()
+        do(house, {"do": "key-drop"})
+        assert house.try_connection(server.url, "tiny").kind == "bad_key" and ring.held == {}
