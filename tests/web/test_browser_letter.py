@@ -15,7 +15,7 @@ from moechat.web import running
 from moechat.web.words import Words
 from tests.browser import ask, tab
 from tests.houses import SELDOM_S, Home, silent
-from tests.web.test_browser_wishes import BOTH, LOCALES, SIZES, Person, counted
+from tests.web.test_browser_wishes import BOTH, LOCALES, SIZES, Person, counted, reach
 
 SAID: dict[Language, tuple[str, ...]] = {
     "zh": ("我住在杭州", "我讨厌香菜", "6月3日要去里斯本", "别再提我前夫", "2019年7月15日我在青岛看海"),
@@ -126,3 +126,39 @@ def test_the_first_thing_is_remembered_in_another_talk_after_five_actions(
         reply = ask(page, {"zh": "我讨厌吃什么？", "en": "What do I hate?"}[language])
         assert {"zh": "香菜", "en": "coriander"}[language] in reply
         assert me.actions == counted()["from an empty folder to the first thing remembered in another talk"] <= 5
+
+
+def test_the_keyboard_alone_leads_from_the_guide_to_a_corrected_memory(tmp_path: Path, browser: Browser) -> None:
+    with (
+        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
+        running(house) as url,
+        tab(browser, url, guided=False) as page,
+    ):
+        guide, keys = page.locator("#guide"), page.keyboard
+        expect(guide.get_by_role("button", name="中文")).to_be_focused()
+        keys.press("Enter")
+        expect(guide.locator("[name=called]")).to_be_focused()
+        keys.type("小雨")
+        keys.press("Enter")  # to the characters
+        expect(guide.locator(".character[aria-pressed=true]")).to_be_focused()
+        keys.press("Enter")
+        expect(guide.locator("[name=base_url]")).to_be_focused()
+        reach(page, guide.locator("[data-do=guide-end]"))
+        keys.press("Enter")
+        expect(page.locator("#box")).to_be_focused()
+        keys.type("我讨厌香菜")
+        keys.press("Enter")
+        expect(page.locator("#said .exchange.done .side.char .bubble")).to_be_visible()
+        reach(page, page.locator("#doors [data-room=memories]"))
+        keys.press("Enter")
+        sentence = page.locator("#room .sentence", has_text="香菜")
+        sentence.wait_for()
+        reach(page, sentence)
+        keys.press("Enter")
+        expect(page.locator("#room textarea")).to_be_focused()
+        keys.press("Control+A")
+        keys.type("我讨厌大葱")
+        reach(page, page.locator("#room .memory-open [type=submit]"))
+        keys.press("Enter")
+        expect(page.locator("#room .sentence", has_text="大葱")).to_be_visible()
+        assert house.agent().character.user_name == "小雨"
