@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Formatter
+from typing import Any
 
 from moechat.ai.failure import KNOWN, SAYINGS
 from moechat.containment import ALSO, LOST
@@ -14,7 +15,7 @@ from moechat.curation.returned import TOLD
 from moechat.errors import DiskError
 from moechat.recall.layers import READING
 
-Row = Mapping[str, str]
+Row = Mapping[Any, str]
 LANGUAGES = ("zh", "en")
 DEEPEST = 3  # A sentence may hold others: why something was not read, and what there is instead.
 
