@@ -22,8 +22,8 @@ DEEPEST = 3  # A sentence may hold others: why something was not read, and what 
 
 def retold(text: str, language: str, depth: int = DEEPEST) -> str:
     """The text with a sentence of the other language in this one; as it is where it holds none."""
-    for pattern, row in _sentences(language) if depth else ():
-        if match := pattern.search(text):
+    for literal, pattern, row in _sentences(language) if depth else ():
+        if literal in text and (match := pattern.search(text)):
             values = {name: retold(value, language, depth - 1) for name, value in match.groupdict("").items()}
             sentence = _SPEC.sub("}", row[language]).format(**dict.fromkeys(_fields(row[language]), "") | values)
             return text[: match.start()] + sentence + text[match.end() :]
@@ -34,13 +34,17 @@ _SPEC = re.compile(r":[^{}]*\}")
 
 
 @cache
-def _sentences(language: str) -> list[tuple[re.Pattern[str], Row]]:
-    """The longest first: one may be a part of another."""
+def _sentences(language: str) -> list[tuple[str, re.Pattern[str], Row]]:
+    """(its longest stretch without a value, its pattern, its row), the longest first: one may be a part of another."""
     rows: list[Row] = [*SAYINGS.values(), KNOWN, TOLD, READING, ALSO, *DiskError.REASONS.values()]
     rows += [dict(zip(LANGUAGES, one, strict=True)) for one in LOST.values()]
     [other] = set(LANGUAGES) - {language}
-    there = [(re.compile("".join(_pattern(row[other])), re.DOTALL), row) for row in rows]
-    return sorted(there, key=lambda one: -len(one[1][other]))
+    rows.sort(key=lambda row: -len(row[other]))
+    return [
+        (max((part for part, *_ in Formatter().parse(row[other].strip())), key=len),
+         re.compile("".join(_pattern(row[other])), re.DOTALL), row)
+        for row in rows
+    ]  # fmt: skip
 
 
 def _pattern(template: str) -> Iterator[str]:
