@@ -50,7 +50,7 @@ soak: $(VENV)/.installed-dev     ## the long tests; SEED=7 draws other kills, fa
 
 doors: $(VENV)/.installed-dev    ## real front ends before a real server; ARGS="openai", ARGS="sillytavern" (fetched from npm), ARGS="openwebui"
 	@if command -v npm > /dev/null && [ ! -d .doors/node_modules/sillytavern ]; then npm install --no-audit --no-fund --prefix .doors sillytavern; fi
-	$(PY) benchmarks/doors.py $(ARGS)
+	$(PY) -m benchmarks.doors $(ARGS)
 
 axe: $(VENV)/.installed-dev      ## every room of the page before axe-core (fetched from npm)
 	@[ -d .doors/node_modules/axe-core ] || npm install --no-audit --no-fund --prefix .doors axe-core

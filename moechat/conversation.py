@@ -342,12 +342,13 @@ class Conversation:
         """
         self.change(lambda: self._store.log.correct(id_, **{side: clean(text) for side, text in words.items()}))
 
-    def retract(self, *ids: str) -> None:
-        """Take exchanges back: they are no longer recalled, and everything that was derived from them is removed."""
+    def retract(self, *ids: str, unshown: bool = False) -> None:
+        """Take exchanges back: they are no longer recalled, and everything that was derived from them is removed.
+        ``unshown``: a program shows them no more, and may show them again."""
 
         def retract() -> None:
             for id_ in ids:
-                self._store.log.retract(id_)
+                self._store.log.retract(id_, unshown=unshown)
 
         self.change(retract)
 

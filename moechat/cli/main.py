@@ -151,6 +151,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {  # The name of what comes next, and wh
     "keys": ("action", "the keys of programs that ask over HTTP"),
     "access": ("action", "who may come in to the page from elsewhere"),
     "talks": ("action", "the talks over a memory: titles, order, export, and an end"),
+    "group": ("action", "a talk of several characters and people"),
     "memories": ("action", "look after the memory by hand"),
     "official": ("action", "look after the memories that the author of a character wrote for all its users"),
     "import": ("what", "take over a character and its memories, or talk, from elsewhere"),
@@ -222,6 +223,19 @@ COMMANDS: Sequence[Command] = (
         arg("--variant", "with select: which of the replies, from 0", type=int),
     )),
     Command("talks", "talk.talks", usual=OWNER, verbs="whole_talks"),
+    Command("group begin", "group_commands.begin", "begin one; its name is printed, by which the others are called", OWNER, (
+        arg("characters", "who is in it beside the character that -c names", nargs="+", metavar="NAME"),
+    )),
+    Command("group say", "group_commands.say", "say something in it; whose turn it is answer", TALKING, (
+        TEXT, arg("--by", "who says it, where that is not you", default="", metavar="NAME"),
+    )),
+    Command("group speak", "group_commands.speak", "let a character answer what was said last", TALKING, (NAME,)),
+    Command("group show", "group_commands.show", "who is in it, and what was said last", TALKING),
+    Command("group change", "group_commands.change", "who is in it, and who answers", TALKING, (
+        arg("act", "a character joins, leaves, is silent or not; a person joins; who answers where nobody is named",
+            choices=["add", "remove", "mute", "unmute", "person", "natural", "list", "manual"]),
+        arg("name", "who (not for natural, list and manual)", nargs="?", default="", metavar="NAME"),
+    )),
     Command("memories", "memory_commands.run", usual=OWNER, verbs="owner"),
     Command("official", "memory_commands.official", own=(WHOSE,), verbs="author"),
 

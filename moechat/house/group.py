@@ -370,6 +370,21 @@ class GroupTalk:
             self._change(line, lambda place, _: self.path.agent(place.character).memories.forget([place.id]))
 
 
+def recast(group: GroupTalk, act: str, name: str = "") -> None:
+    """Change who is in a talk, or how the next to speak is found; ``name`` is whom it is about. Raises NotFound, MoeChatError."""
+    match act:
+        case "mute" | "unmute":
+            group.change_member(name, muted=act == "mute")
+        case "add":
+            group.add(name)
+        case "remove":
+            group.remove(name)
+        case "person" if name.strip():
+            group.change_cast(people=tuple(dict.fromkeys([*group.cast.people, name.strip()])))
+        case "natural" | "list" | "manual" as order:
+            group.change_cast(order=order)
+
+
 class GroupTalks:
     """The talks of several of a house, which ``open_agent`` opens the memories of."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from moechat.serve.additions import LEAST_WEIGHT, folded, rare, telling_lines, weight, without_frame
 
@@ -49,6 +50,8 @@ class Alignment:
     """What is to happen in our talk, in this order.
 
     ``choices`` are (exchange, reply) that stand in the front end, ``corrections`` are messages that have other words there.
+    So are ``replies``. ``gone`` are exchanges between two that follow each other in the front end, ``beside`` others with
+    the turns that stand in their place. ``before`` are those before its first turn, where that is one of ours.
     ``leaf`` becomes the leaf, "" where that stays. ``again`` is the exchange that gets another reply; "": the message is new.
     ``ids`` are our exchanges that the history holds, ``rewrites``: the front end changes text by
     itself, so that nothing is corrected. ``begins``: the message is another first one, for a front end that sends its history.
@@ -57,6 +60,10 @@ class Alignment:
 
     choices: tuple[tuple[str, int], ...] = ()
     corrections: Mapping[str, str] = field(default_factory=dict)
+    replies: Mapping[str, str] = field(default_factory=dict, compare=False)
+    gone: tuple[str, ...] = field(default=(), compare=False)
+    beside: tuple[tuple[str, SentTurn], ...] = field(default=(), compare=False)
+    before: tuple[str, ...] = field(default=(), compare=False)
     leaf: str = ""
     again: str = ""
     ids: tuple[str, ...] = ()
@@ -73,10 +80,12 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     """
     turns = turns[-MAX_TURNS_COMPARED:]
     tree = {line.id: _folded_line(line) for line in lines}
-    theirs, path, pairs = _closest(_with_kin(turns, lines), tree, leaf)
+    sent = _with_kin(turns, lines)
+    theirs, path, pairs = _closest(sent, tree, leaf)
     matched = [(theirs[i], path[j]) for i, j in pairs]
     changed = {path[j].id: turns[i].user for i, j in pairs if theirs[i].user != path[j].user and turns[i].user}
-    is_framed = any(theirs[i].user != folded(turns[i].user) for i, _ in pairs)
+    retold = {path[j].id: turns[i].reply for i, j in pairs if _is_retold(theirs[i].reply, path[j])}
+    is_framed = any(theirs[i].user != sent[i].user for i, _ in pairs)
     # Turns between those that match, or after them, that match nothing; older ones may be from before us.
     strange = len(turns) - pairs[0][0] - len(pairs) if pairs else 0
     rewrites = len(changed) + strange > MOST_CHANGES
@@ -85,9 +94,21 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     twins = [line.id for line in tree.values() if line.parent == parent and line.user == folded(message)]
     again = leaf if leaf in twins else twins[-1] if twins else ""
     next_leaf = again or parent or leaf or ""
+    is_edited, are_bare = not (rewrites or is_framed), all(theirs[i].reply == sent[i].reply for i, _ in pairs)
+    sure = [(i, j) for i, j in pairs if is_edited and _likeness(theirs[i], path[j]) > LITTLE]
+    gaps = [(turns[i + 1 : k], path[j + 1 : m]) for (i, j), (k, m) in pairwise(sure)]
     return Alignment(
         choices=tuple((id_, at) for id_, at in choices if at >= 0),
-        corrections=changed if not (rewrites or is_framed) and len(changed) < len(matched) else {},
+        corrections=changed if is_edited and len(changed) < len(matched) else {},
+        replies=retold if is_edited and are_bare and len(retold) <= min(MOST_CHANGES, len(matched) - 1) else {},
+        gone=tuple(line.id for there, ours in gaps if not there for line in ours),
+        beside=tuple(
+            (line.id, turn)
+            for there, ours in gaps
+            if len(there) == len(ours)
+            for line, turn in zip(ours, there, strict=True)
+        ),
+        before=tuple(line.id for line in path[: sure[0][1]]) if sure and sure[0] == pairs[0] and not sure[0][0] else (),
         leaf=next_leaf if next_leaf != leaf else "",
         again=again or "",
         ids=tuple(line.id for _, line in matched),
@@ -256,6 +277,11 @@ def _reply_place(reply: str, line: TalkLine) -> int:
     if not reply or (line.replies and reply == line.replies[line.chosen]):
         return -1
     return line.replies.index(reply) if reply in line.replies else -1
+
+
+def _is_retold(reply: str, line: TalkLine) -> bool:
+    """Whether a reply has other words than any of ours, or none where ours has."""
+    return reply not in line.replies and bool(reply or any(line.replies))
 
 
 def _same_reply(theirs: str, ours: str) -> bool:

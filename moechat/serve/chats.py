@@ -63,6 +63,17 @@ class Request:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class LastShown:
+    """What a front end showed of a talk that it names, when it last sent its history: the exchange of ours with which that began,
+    what ``opened`` the whole of it, how many turns it had, and its messages."""
+
+    first: str
+    opened: str
+    count: int
+    messages: frozenset[str]
+
+
 class NoTalk(Exception):
     """A request that turns out to be about a talk, not part of one."""
 
@@ -107,9 +118,10 @@ class Chats:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._locks: WeakKeyDictionary[Agent, defaultdict[str, threading.Lock]] = WeakKeyDictionary()
+        self._aside: dict[tuple[int, str], None] = {}  # The newest messages off the record.
         self._seen: dict[tuple[int, str, str], str] = {}  # Other words that were seen once in a talk without a name.
-        self._with_history: WeakKeyDictionary[Agent, set[str]] = WeakKeyDictionary()
-        """The talks that a front end names and has sent the history of: a request without any is at its first message there."""
+        self._shown: WeakKeyDictionary[Agent, dict[str, LastShown]] = WeakKeyDictionary()
+        """By talk. A request without a history is at its first message there, where one was sent before."""
         self._begun: dict[tuple[int, str], tuple[str, str]] = {}  # (talk, exchange) of the requests that had a key.
         self._given: dict[tuple[int, str], Reply] = {}  # The newest replies by exchange.
         self._additions: WeakKeyDictionary[Agent, Additions] = WeakKeyDictionary()
@@ -119,6 +131,7 @@ class Chats:
     def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
         """The events of each reply in turn. Raises NoTalk."""
         if not request.stores:
+            _keep(self._aside, (id(agent), folded(request.history.words or "")), None)
             aside = agent.aside()
             yield from reply.of(aside, aside.talk(request.history.words or "", request.sent(())), 0)
             return
@@ -130,18 +143,19 @@ class Chats:
         conversation = agent.in_talk(name)
         with self._locked(agent, name):
             talk = self._without_additions(agent, conversation, _talk(agent, name))
-            if not same and not request.history.turns and quotes(words, talk.lines):
+            shown = self._shown.get(agent, {}).get(name)
+            is_aside = shown and shown.opened and not request.history.before and not request.history.after
+            if not same and not request.history.turns and (is_aside or quotes(words, talk.lines)):
                 raise NoTalk
-            sends_history = name in self._with_history.get(agent, ())
-            unheard = _unheard(request.history, talk)
+            unheard = self._unheard(agent, request, talk)
             turns = request.history.turns[: len(request.history.turns) - len(unheard)]
             before_them = replace(request, history=replace(request.history, turns=turns))
-            plan = Alignment(again=same) if same else self._plan(agent, before_them, talk, sends_history=sends_history)
-            self._apply(agent, conversation, plan, is_named=bool(request.chat))
+            plan = Alignment(again=same) if same else self._plan(agent, before_them, talk, sends_history=bool(shown))
+            if plan.again in agent.store.tree.retracted - agent.store.tree.unshown:
+                plan = replace(plan, again="")  # It was taken back here, and is said once more.
+            self._apply(agent, conversation, plan, request)
             if not plan.again:
                 _hear(agent, conversation, request.history, unheard)
-            if request.chat and request.history.turns:
-                self._with_history.setdefault(agent, set()).add(name)
             begun = request.history.begun or _own_part(request.history, plan.again, talk)
             sent = replace(request.sent(plan.ids), begins=plan.begins, begun=begun)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
@@ -238,15 +252,53 @@ class Chats:
         chosen = choose(history.turns, words, [talk]) if talk.lines else None
         return chosen[1] if chosen is not None else Alignment()
 
-    def _apply(self, agent: Agent, conversation: Conversation, plan: Alignment, *, is_named: bool) -> None:
-        """What the front end has otherwise than we do."""
+    def _unheard(self, agent: Agent, request: Request, talk: TalkLines) -> list[SentTurn]:
+        """What was said since the last reply in a group, or in a talk that the front end names, and is not in ours yet, oldest
+        first: others were asked for an answer, or nobody."""
+        users = {folded(line.user) for line in talk.lines}
+        turns = reversed(request.history.turns) if request.history.cue or (request.chat and talk.lines) else ()
+
+        def is_new(turn: SentTurn) -> bool:
+            words = folded(turn.user)
+            return bool(words) and not turn.reply and words not in users and (id(agent), words) not in self._aside
+
+        return list(itertools.takewhile(is_new, turns))[::-1]
+
+    def _apply(self, agent: Agent, conversation: Conversation, plan: Alignment, request: Request) -> None:
+        """What the front end has otherwise than we do. Of a talk that it names all that it shows stands, and what it shows no
+        more is taken back."""
         for id_, at in plan.choices:
             conversation.select(id_, at)
         for id_, words in plan.corrections.items():
-            if is_named or self._is_seen_again(agent, conversation.name, id_, words):
+            if request.chat or self._is_seen_again(agent, conversation.name, id_, words):
                 conversation.correct(id_, user=words)
+        if request.chat and (back := [id_ for id_ in (*plan.ids, plan.again) if id_ in agent.store.tree.unshown]):
+            conversation.restore(*back)
+        if request.chat and request.history.turns:
+            self._show(agent, conversation, plan, request.history)
         if plan.leaf:
             conversation.select(plan.leaf)
+
+    def _show(self, agent: Agent, conversation: Conversation, plan: Alignment, history: History) -> None:
+        """Let a talk of ours have what the front end shows of it, and nothing between that it does not."""
+        tree, talks = agent.store.tree, self._shown.setdefault(agent, {})
+        last, messages = talks.get(conversation.name), frozenset(folded(turn.user) for turn in history.turns)
+        opening = next((one for one in history.before if one.role != "system"), None)
+        opened = folded(opening.content) if opening and opening.role == "assistant" else ""
+        first = plan.ids[0] if plan.ids else ""
+        gone = plan.gone
+        if opened and last and (last.opened, last.first) == (opened, first):
+            # Its beginning is there, and this exchange follows it again, though the talk has gone on: nothing was cut.
+            gone += plan.before if len(history.turns) > last.count else ()
+        if standing := [id_ for id_ in gone if id_ not in tree.retracted]:
+            conversation.retract(*standing, unshown=True)
+        for id_, reply in plan.replies.items():
+            conversation.correct(id_, char=reply)
+        for id_, turn in plan.beside:
+            if last and folded(turn.user) not in last.messages:
+                conversation.correct(id_, user=turn.user, char=turn.reply)
+        whole = opened if not plan.before else last.opened if last else ""
+        talks[conversation.name] = LastShown(first, whole, len(history.turns), messages)
 
     def _is_seen_again(self, agent: Agent, talk: str, id_: str, words: str) -> bool:
         key = (id(agent), talk, id_)
@@ -278,13 +330,6 @@ def _own_part(history: History, again: str, talk: TalkLines) -> str:
     replied = folded("".join(one.content for one in (history.message, *history.after) if one.role == "assistant"))
     replies = [reply for line in talk.lines if line.id == again for reply in line.replies if folded(reply) in replied]
     return f"{max(replies, key=len)}\n" if any(replies) else ""
-
-
-def _unheard(history: History, talk: TalkLines) -> list[SentTurn]:
-    """What others said in a group since the character's last reply, and is not in our talk yet, oldest first."""
-    users = {folded(line.user) for line in talk.lines}
-    turns = reversed(history.turns) if history.cue else ()
-    return list(itertools.takewhile(lambda turn: not turn.reply and folded(turn.user) not in users, turns))[::-1]
 
 
 def _hear(agent: Agent, conversation: Conversation, history: History, unheard: Sequence[SentTurn]) -> None:

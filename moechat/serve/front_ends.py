@@ -109,8 +109,8 @@ class FrontEnds:
             return
         request = chats.Request(
             replace(history, speaker="") if history.speaker == user else history,
-            who.chat, _count(body.get("n")), body.get("store") is not False, mode == "memory", who.style == "spoken", wishes,
-            who.key, user or "",
+            who.chat, _count(body.get("n")), body.get("store") is not False and not who.is_temporary, mode == "memory",
+            who.style == "spoken", wishes, who.key, user or "",
         )  # fmt: skip
         with self._agents.lent(character, user, new=True, talks=True) as agent:
             try:

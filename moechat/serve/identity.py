@@ -34,6 +34,11 @@ class Caller:
     why: str = ""
     key: str = ""
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether Open WebUI itself does not keep the chat."""
+        return self.chat.startswith(("temporary:", "local:"))
+
 
 def caller(headers: Headers, body: Mapping[str, Any], address: Mapping[str, str]) -> Caller:
     """Who calls. Raises FieldError for a name that is none."""

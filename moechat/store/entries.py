@@ -175,7 +175,7 @@ LOG = Entries(
         "settle": _ID,
         "filed": {**_ID, "sha": is_text},
         "edit": {**_WORDS, "char": is_text, "status?": _is_status},
-        "retract": _ID,
+        "retract": {**_ID, "unshown?": one_of(True)},
         "dropped": _IDS,
         "restore": _ID,
         "cut": _ID,

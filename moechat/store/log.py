@@ -13,7 +13,7 @@ An entry is an object with ``op``; ``growth`` says what each means.
     filed      id sha                      it stands in its day file, with this text hash
     edit       id at user char             its words were corrected
                [speaker attachments]       ... as a whole
-    retract    id                          its words were taken back
+    retract    id [unshown]                its words were taken back (``unshown``: a program shows them no more)
     dropped    ids                         ... and what was derived from them is gone
     restore    id                          ... and given back
     cut        id                          the context begins anew after this exchange
@@ -310,11 +310,11 @@ class Log:
                 self._unit.tree.require_talk(talk)
             self._unit.record([{"op": "talk", "talk": talk, **changes}])
 
-    def retract(self, id_: str) -> None:
+    def retract(self, id_: str, *, unshown: bool = False) -> None:
         """Take an exchange back: nobody recalls it, and nothing that was derived from it stays."""
         with self._unit.writing("retract"):
             self._require(id_)
-            self._unit.record([{"op": "retract", "id": id_}])
+            self._unit.record([{"op": "retract", "id": id_} | ({"unshown": True} if unshown else {})])
             self.drop_retracted()
 
     def drop_retracted(self) -> None:

@@ -55,7 +55,8 @@ class _Writing:
         heirs = {heir for id_ in tree.cuts if (heir := self._heir(id_))}
         yield from ({"op": "cut", "id": id_} for id_ in sorted(heirs))
         yield from self._frozen()
-        yield from ({"op": "retract", "id": id_} for id_ in sorted(tree.retracted - self._without))
+        for id_ in sorted(tree.retracted - self._without):
+            yield {"op": "retract", "id": id_} | ({"unshown": True} if id_ in tree.unshown else {})
         if dropped := sorted(tree.retracted - tree.undropped - self._without):
             yield {"op": "dropped", "ids": dropped}
         if again := [id_ for id_ in tree.pending() if id_ in self._short and id_ not in self._without]:

@@ -34,6 +34,8 @@ class Growth:
         self.gone_on: set[str] = set()
         """What was imported as whole talks: a context begins behind it, and is shown its end."""
         self.retracted: set[str] = set()
+        self.unshown: set[str] = set()
+        """Those of them that a program shows no more: nobody took them back here."""
         self.undropped: set[str] = set()
         """Those retracted exchanges from which something derived may still be there."""
         self.reread: Reread | None = None
@@ -165,11 +167,13 @@ class Growth:
 
     def _retract(self, entry: Entry) -> None:
         self.retracted.add(entry["id"])
+        (self.unshown.add if entry.get("unshown") else self.unshown.discard)(entry["id"])
         self.undropped.add(entry["id"])
         self._hide(entry["id"])
 
     def _restore(self, entry: Entry) -> None:
         self.retracted.discard(entry["id"])
+        self.unshown.discard(entry["id"])
         self.undropped.discard(entry["id"])
         node = self.node(entry["id"])
         node.understood = ""

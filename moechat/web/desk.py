@@ -21,7 +21,7 @@ from moechat.cue import Cue
 from moechat.curation.talks import own_titles
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
-from moechat.house.group import PREFIX, GroupTalk
+from moechat.house.group import PREFIX, GroupTalk, recast
 from moechat.house.studio import MAX_FILE_BYTES
 from moechat.settings.character import Language
 from moechat.turn import Shown
@@ -114,17 +114,10 @@ class Desk:
         match action.get("act", ""):
             case "speak":
                 return self.turns.begin(group, lambda: group.speak(name))
-            case "mute" | "unmute" as act:
-                group.change_member(name, muted=act == "mute")
-            case "add":
-                PASS.get().require_character(name)
-                group.add(name)
-            case "remove":
-                group.remove(name)
-            case "person" if name.strip():
-                group.change_cast(people=tuple(dict.fromkeys([*group.cast.people, name.strip()])))
-            case "natural" | "list" | "manual" as order:
-                group.change_cast(order=order)
+            case act:
+                if act == "add":
+                    PASS.get().require_character(name)
+                recast(group, act, name)
         self.news.changed()
         return None
 

@@ -24,6 +24,7 @@ class FrontEnd:
     turns: list[list[str]] = field(default_factory=list)  # [id, message, reply] each
     swipes: dict[str, list[str]] = field(default_factory=dict)  # id → its replies
     asks: list[str] = field(default_factory=list)
+    removed: set[str] = field(default_factory=set)  # out of the middle
     number: int = 0
 
     def messages(self, last: int) -> list[dict[str, str]]:
@@ -68,7 +69,7 @@ class FrontEnd:
         if self.chance.random() < 0.7:
             del self.turns[-self.chance.randint(1, min(3, len(self.turns))) :]
         elif len(self.turns) > 3:
-            del self.turns[self.chance.randrange(1, len(self.turns) - 1)]
+            self.removed.add(self.turns.pop(self.chance.randrange(1, len(self.turns) - 1))[0])
         self.send(ask)
 
     def go_on(self, ask: Ask) -> None:

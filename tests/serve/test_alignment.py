@@ -108,6 +108,9 @@ class Ours:
     talks: dict[str, TalkLines] = field(default_factory=dict)
     begun: Counter[str] = field(default_factory=Counter)
     corrections: list[tuple[str, str]] = field(default_factory=list)
+    asks: dict[str, str] = field(default_factory=dict)  # our exchange → the message of theirs
+    gone: set[str] = field(default_factory=set)
+    guesses: int = 0
     replies: int = 0
     sends_history: bool = False
 
@@ -123,9 +126,14 @@ class Ours:
         for id_, words in plan.corrections.items():
             lines[id_] = replace(lines[id_], user=words)
             self.corrections.append((id_, words))
+        if self.named:
+            standing = {turn[0] for turn in self.front.turns}
+            self.guesses += sum(self.asks[id_] in standing for id_ in plan.gone)
+            self.gone = self.gone.union(plan.gone).difference(plan.ids)
         leaf = plan.leaf or talk.leaf
         if not plan.again:
             id_ = f"x{sum(self.begun.values())}"
+            self.asks[id_] = self.front.turns[-1][0]
             self.begun[self.front.turns[-1][0]] += 1
             lines = {key: replace(line, is_over=True) for key, line in lines.items()}
             begins = plan.begins and self.named and self.sends_history
@@ -157,14 +165,18 @@ def simulated(seed: int, *, named: bool) -> Ours:
 
 @pytest.mark.parametrize(("named", "most_doubles"), [(True, 0.0), (False, 0.01)])
 def test_of_500_histories_hardly_a_message_is_begun_twice(named: bool, most_doubles: float) -> None:
-    messages = doubles = losses = wrong = 0
+    messages = doubles = losses = wrong = guesses = missed = 0
     for seed in range(500):
         ours = simulated(seed, named=named)
         messages += len(ours.front.asks)
         doubles += sum(count - 1 for count in ours.begun.values())
         losses += sum(ours.begun[id_] == 0 for id_ in ours.front.asks)
         wrong += sum("〔" in words for _, words in ours.corrections)
+        guesses += ours.guesses
+        missed += len(ours.front.removed.difference(ours.asks[id_] for id_ in ours.gone)) if named else 0
     print(f"{messages} messages, {doubles} doubles, {losses} losses, {wrong} wrong corrections")
+    print(f"{guesses} taken back that stand, {missed} that were deleted and not taken back")
+    assert guesses == 0
     assert doubles <= most_doubles * messages
     assert losses <= 0.01 * messages
     assert wrong == 0
