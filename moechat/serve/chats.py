@@ -86,6 +86,7 @@ class Reply:
     def __init__(self, *, tells_why: bool = False) -> None:
         self._conversation: Conversation | None = None
         self._tells_why, self.grounds = tells_why, dict[int, list[dict[str, object]]]()
+        self.texts = list[str]()  # All that came, folded.
         self.is_lost, self._is_stopped = True, False
 
     def of(
@@ -99,6 +100,7 @@ class Reply:
         try:
             with contextlib.closing(events):
                 for event in itertools.chain(begun, events):
+                    self.texts += [folded(event.exchange.char)] if isinstance(event, Ended) else []
                     if self._tells_why and isinstance(event, Ended):
                         (row,) = conversation.path.shown([event.exchange.id])
                         self.grounds[number] = [one for one in row.grounds if one.get("text")]
@@ -292,8 +294,12 @@ class Chats:
             gone += plan.before if len(history.turns) > last.count else ()
         if standing := [id_ for id_ in gone if id_ not in tree.retracted]:
             conversation.retract(*standing, unshown=True)
+        others = (
+            [one.texts for (owner, _), one in list(self._given.items()) if owner != id(agent)] if plan.replies else []
+        )
         for id_, reply in plan.replies.items():
-            conversation.correct(id_, char=reply)
+            if not any(folded(reply) in texts for texts in others):  # What another character said does not become hers.
+                conversation.correct(id_, char=reply)
         for id_, turn in plan.beside:
             if last and folded(turn.user) not in last.messages:
                 conversation.correct(id_, user=turn.user, char=turn.reply)

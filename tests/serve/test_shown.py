@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from served import Served
 
+from moechat.settings.character import begin_character, safe_folder
+
 GREETING = "你来啦，我等你好久了。"
 
 
@@ -154,6 +156,17 @@ def test_the_same_words_after_a_deletion_are_said_once_more(served: Served) -> N
     chat.delete(1)
     chat.several("豆豆")
     assert served.kept() == chat.shown
+
+
+def test_the_reply_of_another_character_does_not_become_hers(served: Served) -> None:
+    """As Open WebUI sends a chat in which several models answered."""
+    begin_character(safe_folder(served.house.data, "阿澈"), "阿澈")
+    chat = Named(served).several("团子", "豆豆")
+    hers = chat.turns[1][1]
+    sent = [text for turn in chat.turns for text in turn][:-1]
+    chat.turns[1][1] = served.say(*sent, model="阿澈", extra_body={"moechat_chat": "chat-1"})
+    chat.say("今天天气不错")
+    assert served.kept()[1] == ("我养了一只叫豆豆的猫", hers)
 
 
 def test_a_question_beside_the_chat_is_no_part_of_it(served: Served) -> None:
