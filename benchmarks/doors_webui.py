@@ -36,7 +36,7 @@ class WebUI(Program):
     """Its window. What was sent to the server says when all is quiet."""
 
     def __init__(self, page: Any, bodies: list[dict[str, Any]]) -> None:
-        self.page, self.bodies = page, bodies
+        self.page, self.bodies, self.copied = page, bodies, dict[str, int]()
         page.locator("[role=dialog] button:has-text('Okay')").click()  # It tells what is new to whoever comes first.
 
     def path(self) -> list[dict[str, Any]]:
@@ -49,7 +49,8 @@ class WebUI(Program):
         return path[::-1]
 
     def shown(self) -> list[Line]:
-        return merged(("" if one["role"] == "user" else CHARACTER, one["content"]) for one in self.path())
+        path = self.path()[self.copied.get(self.page.url, 0) :]
+        return merged(("" if one["role"] == "user" else CHARACTER, one["content"]) for one in path)
 
     def idle(self) -> None:
         """Wait until the reply is stored, and the titles that it asks for by itself have come."""
@@ -139,19 +140,17 @@ def actions(door: WebUI, told: Callable[[], str]) -> list[Action]:
         chats.append(door.page.url)
         door.new_chat()
 
-    def copy(kind: str) -> Callable[[], None]:
-        def act() -> None:
-            chats.append(door.page.url)
-            made = door.page.evaluate(
-                """async ([kind, message]) => { const id = location.pathname.split('/c/')[1];
-                const answer = await fetch(`/api/v1/chats/${id}/${kind}`, { method: 'POST', body: JSON.stringify(
-                    { message_id: message, title: 'Another' }), headers: { Authorization: 'Bearer ' + localStorage.token,
-                    'Content-Type': 'application/json' } });
-                return (await answer.json()).id }""", [kind, door.path()[3]["id"]],
-            )  # fmt: skip
-            door.open(f"{chats[-1].rpartition('/c/')[0]}/c/{made}")
-
-        return act
+    def copy() -> None:
+        """Another chat with the same history, which stands in memory once, in the first."""
+        chats.append(door.page.url)
+        made = door.page.evaluate(
+            """async () => { const id = location.pathname.split('/c/')[1];
+            const answer = await fetch(`/api/v1/chats/${id}/clone`, { method: 'POST', body: JSON.stringify({ title: 'Another' }),
+                headers: { Authorization: 'Bearer ' + localStorage.token, 'Content-Type': 'application/json' } });
+            return (await answer.json()).id }"""
+        )  # fmt: skip
+        door.open(f"{chats[-1].rpartition('/c/')[0]}/c/{made}")
+        door.copied[door.page.url] = len(door.path())
 
     def stop() -> None:
         door.page.locator("#chat-input").click()
@@ -189,13 +188,13 @@ def actions(door: WebUI, told: Callable[[], str]) -> list[Action]:
         ("a reply edited into a copy, and a turn",
          then(lambda: door.edit(-1, "This is a copy of it.", "save-new-message-button"))),
         ("a continuation", lambda: (door.press(-1, "Continue Response"), door.idle())), ("a turn after the continuation", turn),
-        ("a reply stopped", stop), ("a turn after the stop", turn),
+        ("a reply stopped, and a turn", then(stop)), ("a turn after the stop", turn),
         ("another chat, begun with the same words", lambda: (leave(), door.say("Good morning"))), ("a turn in it", turn),
         ("a third, begun with the same words", lambda: (leave(), door.say("Good morning"))),
         ("a turn in it that the second has as well", lambda: door.say("I slept well")),
         ("back in the second, and a turn", then(lambda: door.open(chats.pop()))),
         ("back in the first, and a turn", then(lambda: door.open(chats.pop()))),
-        ("a copy of the chat, and a turn", then(copy("clone"))),
+        ("a copy of the chat, and a turn", then(copy)),
         ("the original, and a turn", then(lambda: door.open(chats.pop()))),
         ("the page loaded anew, and a turn", then(lambda: door.open(door.page.url))),
         ("a message in Chinese", lambda: door.say("今天杭州下雨了")),
