@@ -202,7 +202,7 @@ def actions(door: Tavern, told: Callable[[], str]) -> list[Action]:
         ("the message shown again, and a turn", then(lambda: door.run("/unhide 3-4"))),
         ("a message that asks for no reply, and a turn", then(lambda: door.run(f"/send {told()}"))),
         ("a line put into her mouth, and a turn", then(lambda: door.run(f"/sendas name={CARD} I was made to say this."))),
-        ("a reply stopped", stop), ("a turn after it", turn),
+        ("a reply stopped, and a turn", then(stop)),
         ("a swipe deleted, and a turn", then(lambda: door.swipe(), lambda: door.run("/delswipe"))),
         ("whole replies", then(lambda: door.set("s.stream_openai = false"))),
         ("a short context, and a turn", then(short_context)), ("a swipe in it", lambda: door.swipe()),
