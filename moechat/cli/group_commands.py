@@ -37,8 +37,8 @@ def show(args: argparse.Namespace) -> None:
         group = _group(house, args)
         lines = [(row.exchange.speaker, row.exchange.char or row.exchange.user) for row in group.recent(LAST)]
         who = [f"{one.name}{' (silent)' if one.muted else ''}" for one in group.cast.members]
-        said = [f"{speaker}: {text}" if speaker else f"> {text}" for speaker, text in lines]
-        tell(args, _as_json(group), f"{', '.join([*who, *group.cast.people])} ({group.cast.order})", *said)
+        newest = [f"{speaker}: {text}" if speaker else f"> {text}" for speaker, text in lines]
+        tell(args, _as_json(group), f"{', '.join([*who, *group.cast.people])} ({group.cast.order})", *newest)
 
 
 def change(args: argparse.Namespace) -> None:
