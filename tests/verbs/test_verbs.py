@@ -38,7 +38,7 @@ def test_verbs_say_what_they_need() -> None:
         "talks": set(),
     }
     assert those(lambda verb: verb.waits) == {
-        "memories": {"add", "confirm", "edit", "edit-all", "erase-again", "forget", "let-in", "merge", "undo"},
+        "memories": {"add", "confirm", "edit", "edit-all", "end", "erase-again", "forget", "let-in", "merge", "undo"},
         "official": set(), "talks": {"delete"},
     }  # fmt: skip
     assert those(lambda verb: not verb.has_command)["memories"] == {
@@ -138,3 +138,15 @@ def test_a_talk_has_a_title_a_place_and_an_end(agent: Agent) -> None:
     assert agent.store.tree.talks["旅行"].away
     with pytest.raises(NotFound):
         perform(whole_talks.VERBS["export"], agent, {"talk": "没有"})
+
+
+def test_what_is_ended_is_told_as_what_was_and_comes_back_with_undo(agent: Agent) -> None:
+    [home] = perform(owner.VERBS["add"], agent, {"type": "fact", "text": "我住在杭州"})
+    perform(owner.VERBS["end"], agent, {"ids": [home.id]})
+    [former] = agent.layers.core.former()
+    assert (former.fact.id, former.until, former.is_over) == (home.id, f"{agent.now():%Y-%m-%d}", True)
+    letter = agent.memories.letter()
+    assert [one.id for one in letter.ended] == [home.id] and home.id not in [one.id for one in letter.of_you]
+    assert former.fact.text not in former.by.text  # What is forgotten later leaves no word in it.
+    assert home.id in perform(owner.VERBS["undo"], agent, {})
+    assert [one.id for one in agent.memories.letter().of_you] == [home.id] and agent.layers.core.former() == []
