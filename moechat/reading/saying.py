@@ -34,10 +34,12 @@ def _words() -> list[Patterns]:
 
 @dataclass(frozen=True)
 class Saying:
-    """``kind`` is the name of the nearest examples (``reading/sayings``), "none", or "" where nothing could be weighed."""
+    """``kind`` is the name of the nearest examples (``reading/sayings``), "none", or "" where nothing could be weighed.
+    ``is_outright``: danger is said in plain words, and not only near to examples of it."""
 
     kind: str
     sentences: tuple[str, ...] = ()
+    is_outright: bool = False
 
     @property
     def is_danger(self) -> bool:
@@ -58,9 +60,10 @@ def saying(text: str) -> Saying:
     one where the whole lies near it."""
     text = text[:LONGEST_READ].replace("’", "'")
     kind = _danger_by_words(text)
+    is_outright = kind != UNKNOWN
     near = nearness.fitted(SAYINGS) if text.strip() else None
     if near is None:
-        return Saying(kind)
+        return Saying(kind, is_outright=is_outright)
     whole = near.scores([text.strip()])[0]
     sentences = _sentences(text)
     nearest = _kind(near, whole)
@@ -72,7 +75,7 @@ def saying(text: str) -> Saying:
             kind = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
     if kind == DANGER and _is_of_another(text):
         kind = DANGER_OTHER
-    return Saying(kind or (nearest if nearest not in (DANGER, DANGER_OTHER) else "none"), sentences)
+    return Saying(kind or (nearest if nearest not in (DANGER, DANGER_OTHER) else "none"), sentences, is_outright)
 
 
 def _kind(near: nearness.Nearness, scores: nearness.Scores) -> str:

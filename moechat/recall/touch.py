@@ -13,7 +13,7 @@ from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import ASKED
 from moechat.memory.former import Former
 from moechat.model import Candidates, Fact, Hit
-from moechat.reading.saying import mark, saying
+from moechat.reading.saying import DANGER, mark, saying
 from moechat.rules import message
 from moechat.rules.reading import asks_of_user, is_small_talk
 from moechat.when.names import has_han
@@ -91,8 +91,9 @@ def is_danger(cue: Cue) -> bool:
 
 
 def is_low(cue: Cue) -> bool:
-    """Whether the message says that the user's mood is low."""
-    return "hurt" in saying(cue.text).kinds
+    """Whether the message says that the user's mood is low: what only lies near to danger says that, too."""
+    said = saying(cue.text)
+    return (said.kind == DANGER and not said.is_outright) or "hurt" in said.kinds
 
 
 def asks_of_life(cue: Cue) -> bool:
@@ -178,9 +179,11 @@ def delicate_texts(findings: Iterable[Marked]) -> Mapping[str, str]:
 def is_withheld(cue: Cue, hit: Hit, delicate: Mapping[str, str]) -> bool:
     """Whether a hit is delicate and the talk does not touch it: it is neither of pain itself, nor asks after a state of the
     user's, nor names the memory's time or a word of it or of what is understood of it. The words of an exchange may be of pain by
-    themselves. Where a life is in danger, all is withheld but care and what told of danger before."""
+    themselves. Where a life is in danger, all is withheld but care and what told of danger before; what moves that life stands
+    beside them where danger is not said outright."""
     if is_danger(cue):
-        return hit.recipe != "care" and not saying(hit.text).is_danger
+        stands = ("care",) if saying(cue.text).is_outright else ("care", MATTERS)
+        return hit.recipe not in stands and not saying(hit.text).is_danger
     if hit.recipe == MATTERS:
         return False
     if hit.span is not None and not hit.span.is_vague:
