@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from moechat.when import en_times, zh
 from moechat.when.periods import UNIT_DAYS, compiled
-from moechat.when.reader import resolve
+from moechat.when.reader import LONGEST_READ, resolve
 from moechat.when.shapes import Amount
 from moechat.when.span import Span, precision_of
 from moechat.when.words import patterns
@@ -57,6 +57,7 @@ _OF_A_DAY = r"(?i)\b(?:morning|afternoon|evening|night|noon|breakfast|lunch|dinn
 
 def moves(text: str) -> bool:
     """Whether a text moves something in time, or says that something is moved."""
+    text = text[:LONGEST_READ]
     return bool(compiled(_TO).search(text) or compiled(f"{_ZH['by']}|(?i:\\b(?:{_EN['by']})\\b)").search(text))
 
 

@@ -201,7 +201,7 @@ class Stage:
         for event in events:
             match event:
                 case Recalled(id_, recollection):
-                    hits = [(h.layer, h.recipe, h.id, round(h.score, 9), h.text) for h in recollection.hits]
+                    hits = [(h.layer, h.recipe, h.id, round(h.score, 3), h.text) for h in recollection.hits]
                     dropped = [(one.hit.id, one.why) for one in recollection.dropped]
                     spans = [(one.phrase, one.start.isoformat(), one.end.isoformat()) for one in recollection.spans]
                     self.notes += [id_, *map(repr, (*spans, *hits, *dropped))]

@@ -29,7 +29,7 @@ from moechat.reading.saying import DANGER, DANGER_OTHER, earnest, mark
 from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
-from moechat.when import Span
+from moechat.when import LONGEST_READ, Span
 from moechat.when.names import has_han
 
 MOST_PARTS = 5  # So many questions of a message are answered.
@@ -87,16 +87,13 @@ class _OfflineReply:
     """
 
     def __init__(self, request: ChatRequest, folders: Sequence[Path]) -> None:
-        self.request, self.text, self.folders, self.character = (
-            request,
-            request.text.strip(),
-            folders,
-            request.character,
-        )
+        self.request, self.folders, self.character = request, folders, request.character
+        said = request.text.strip()
+        self.text = said[:LONGEST_READ]
         who = request.character
         self.own_language = who.language if who else "zh" if has_han(self.text) else "en"
         self.language = lines.language_of(self.text, self.request.context, self.own_language)
-        self.reading = message.read(self.text, [one.user for one in request.context if one.user.strip() != self.text])
+        self.reading = message.read(self.text, [one.user for one in request.context if one.user.strip() != said])
         self.kinds = frozenset({self.reading.kind, *self.reading.saying.kinds})
         self.name, self.user_name = (who.name, who.user_name) if who else ("MoeChat", "")
         self.comma, self.glue = ("，", "") if self.language == "zh" else (", ", " ")
