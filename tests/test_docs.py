@@ -95,11 +95,11 @@ def test_every_option_has_a_word_of_help() -> None:
         assert [one.names for one in command.arguments if not one.about] == [], command.name
 
 
-def test_the_version_is_the_same_everywhere() -> None:
+def test_the_version_stands_in_one_place_and_at_the_head_of_the_changes() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest is not None
-    assert project["version"] == newest[1] == __version__
+    assert project["dynamic"] == ["version"] and newest[1] == __version__
 
 
 @pytest.mark.parametrize("name", NAMES)

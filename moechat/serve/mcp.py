@@ -1,17 +1,25 @@
-"""Memory for assistants and editors that speak the Model Context Protocol (extra ``mcp``): ``moechat mcp``, over stdio."""
+"""Memory for assistants and editors that speak the Model Context Protocol (extra ``mcp``): ``moechat mcp``, over stdio, and the
+address ``/mcp`` of ``moechat serve``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+
+from moechat import __version__
 from moechat.access.keys import EVERYTHING, PASS
 from moechat.agent import Agent
 from moechat.curation.catalogue import as_json
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.serve.agents import Agents
+from moechat.serve.identity import Caller, caller
 from moechat.serve.questions import MAX_TEXT, JsonObject, recalled
 from moechat.verbs import owner, perform
 
@@ -20,22 +28,47 @@ ABOUT = (
     "use `remember` for what will matter later. Never forget anything unless the person asks for it."
 )
 MOST = 50
+CALLER: ContextVar[Caller] = ContextVar("CALLER")  # Of the request over HTTP that is answered.
+
+
+class OverHttp:
+    """MCP over HTTP behind the guard: each request is answered by itself, and reaches what its key reaches. Whose memory is
+    asked, the same headers say as elsewhere."""
+
+    def __init__(self, agents: Agents) -> None:
+        self._agents = agents
+
+    @cached_property
+    def _server(self) -> Any:
+        return _over(self._agents, CALLER.get)._lowlevel_server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        CALLER.set(caller(Headers(scope=scope), {}, {}))
+        server = self._server
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
 
 
 def make_server(house: House, character: str | None, user: str | None) -> Any:
     """The server over one owner's memory. Raises MoeChatError without the extra."""
+    PASS.set(EVERYTHING)
+    return _over(Agents(house), lambda: Caller(user=user or "", character=character or ""))
+
+
+def _over(agents: Agents, who: Callable[[], Caller]) -> Any:
     try:
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
     except ImportError:
-        raise MoeChatError('moechat mcp needs a package: pip install "moechat[mcp]"') from None
-    server = MCPServer("moechat", instructions=ABOUT)
-    agents = Agents(house)
+        raise MoeChatError('MCP needs a package: pip install "moechat[mcp]"') from None
+    server = MCPServer("moechat", version=__version__, instructions=ABOUT)
 
     def over(work: Callable[[Agent], object]) -> str:
-        PASS.set(EVERYTHING)
         try:
-            with agents.lent(character, user, new=True) as agent:
+            with agents.lent(who().character or None, who().user or None, new=True) as agent:
                 return json.dumps(work(agent), ensure_ascii=False)
         except MoeChatError as error:
             raise ToolError(str(error)) from None

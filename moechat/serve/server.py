@@ -28,10 +28,12 @@ from moechat.house import House
 from moechat.house.owners import Busy
 from moechat.serve import front_ends, memory_routes, questions
 from moechat.serve.agents import Agents
+from moechat.serve.mcp import OverHttp
 
 PORT = 8012  # It is the seed's own.
 KEY_ENV = "MOECHAT_SERVE_KEY"
 HEALTH = frozenset({"/healthz", "/readyz"})
+MCP = "/mcp"
 NAMED = {"u": "user", "c": "character"}  # What stands in an address before a name.
 MAX_REQUESTS = 1000  # Under way at once; more are asked to come again.
 
@@ -72,7 +74,14 @@ class WithPage:
 
     def __init__(self, app: FastAPI, page: ASGIApp) -> None:
         self.app, self.page = app, page
-        paths = (*app.openapi()["paths"], *HEALTH, *Addresses.ENDS, *(f"/{name}" for name in NAMED), "/openapi.json")
+        paths = (
+            *app.openapi()["paths"],
+            *HEALTH,
+            MCP,
+            *Addresses.ENDS,
+            *(f"/{name}" for name in NAMED),
+            "/openapi.json",
+        )
         self._first = {path[1:].partition("/")[0] for path in paths}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,6 +105,7 @@ def make_app(
     app.include_router(questions.router(agents))  # As they were called before, and as seed 004 calls three of them.
     app.include_router(memory_routes.router(agents), deprecated=True)
     app.include_router(front_ends.router(front_ends.FrontEnds(house, agents, settings.replies)))
+    app.add_route(MCP, OverHttp(agents), methods=["POST"], include_in_schema=False)
     app.include_router(_health(house))
     app.openapi = lambda: documented(FastAPI.openapi(app))  # type: ignore[method-assign]
     app.add_exception_handler(RequestValidationError, _unfit)
