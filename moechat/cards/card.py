@@ -139,6 +139,8 @@ def upgraded(card: Card, form: Form) -> Card:
         card = {**deepcopy(card), **named, "data": deepcopy(dict(_V2_USUAL)) | own}
     if form == "v3":
         card["data"].setdefault("group_only_greetings", [])
+        for entry in filter(lambda one: isinstance(one, dict), book.only((book_of(card) or {}).get("entries"), list)):
+            entry.setdefault("use_regex", False)  # The third version demands it.
     return card
 
 

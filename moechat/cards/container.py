@@ -55,7 +55,10 @@ def _in_png(data: bytes, file: Path | str) -> Card | None:
     if len(held) < 2:
         return next(iter(held.values()), None)
     first = next(iter(held))
-    is_same = cards.upgraded(held[OLD], "v3") == held[NEW] or cards.for_older_readers(held[NEW]) == held[OLD]
+    is_same = (
+        cards.upgraded(held[OLD], "v3") == cards.upgraded(held[NEW], "v3")
+        or cards.for_older_readers(held[NEW]) == held[OLD]
+    )
     return held[first] if is_same else held[NEW]
 
 

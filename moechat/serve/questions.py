@@ -39,7 +39,7 @@ def _not_empty(text: str) -> str:
 
 
 Text = Annotated[str, Field(strict=True, max_length=MAX_TEXT)]
-NonEmptyText = Annotated[Text, AfterValidator(_not_empty)]
+NonEmptyText = Annotated[Text, AfterValidator(_not_empty), Field(json_schema_extra={"pattern": r"\S"})]
 Name = Annotated[str, Field(strict=True, max_length=MAX_NAME)]
 
 
@@ -83,6 +83,10 @@ class Recall(Whose):
 
 class Said(Whose):
     """An exchange of another program's talk. ``speaker`` is who said the message, where several people share the talk."""
+
+    model_config = ConfigDict(json_schema_extra={
+        "anyOf": [{"required": [side], "properties": {side: {"pattern": r"\S"}}} for side in ("text", "reply")],
+    })  # fmt: skip
 
     at: datetime
     text: Text = ""

@@ -16,6 +16,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moechat import __version__
@@ -35,6 +36,12 @@ KEY_ENV = "MOECHAT_SERVE_KEY"
 HEALTH = frozenset({"/healthz", "/readyz"})
 MCP = "/mcp"
 NAMED = {"u": "user", "c": "character"}  # What stands in an address before a name.
+ERROR = {
+    "type": "object", "required": ["error"], "properties": {"error": {
+        "type": "object", "required": ["message", "type", "param", "code"],
+        "properties": {"message": {"type": "string"}, "type": {"type": "string"}, "remedy": {"type": "string"}},
+    }},
+}  # fmt: skip
 MAX_REQUESTS = 1000  # Under way at once; more are asked to come again.
 
 
@@ -105,7 +112,7 @@ def make_app(
     app.include_router(questions.router(agents))  # As they were called before, and as seed 004 calls three of them.
     app.include_router(memory_routes.router(agents), deprecated=True)
     app.include_router(front_ends.router(front_ends.FrontEnds(house, agents, settings.replies)))
-    app.add_route(MCP, OverHttp(agents), methods=["POST"], include_in_schema=False)
+    app.router.routes.append(Route(MCP, OverHttp(agents), methods=["POST"], include_in_schema=False))
     app.include_router(_health(house))
     app.openapi = lambda: documented(FastAPI.openapi(app))  # type: ignore[method-assign]
     app.add_exception_handler(RequestValidationError, _unfit)
@@ -127,7 +134,16 @@ def make_app(
 
 def documented(document: dict[str, Any]) -> dict[str, Any]:
     """The OpenAPI document with the examples of ``examples.json``, by method and path: what is sent, and what stands in the
-    address."""
+    address. Whatever is no answer is an error, in the one form that all of them have."""
+    for operation in (one for methods in document["paths"].values() for one in methods.values()):
+        operation["responses"].pop("422", None)
+        operation["responses"]["default"] = {"$ref": "#/components/responses/Error"}
+    parts = document.setdefault("components", {})
+    parts["responses"] = {
+        "Error": {"description": "What is wrong, and what to do", "content": {"application/json": {"schema": ERROR}}}
+    }
+    for name in ("HTTPValidationError", "ValidationError"):
+        parts["schemas"].pop(name, None)
     for route, example in json.loads(resources.files(__package__).joinpath("examples.json").read_text("utf-8")).items():
         method, path = route.split()
         operation = document["paths"][path][method.lower()]
@@ -185,9 +201,8 @@ def _fault(field: str, value: object, remedy: str) -> bytes:
 
 async def _plain(_: Any, error: Any) -> Any:
     remedies = {404: "there is no such address; see /openapi.json", 405: "this address does not take that method"}
-    return _response(
-        error.status_code, error_body(remedies.get(error.status_code, str(error.detail)), error.status_code)
-    )
+    body = error_body(remedies.get(error.status_code, str(error.detail)), error.status_code)
+    return _response(error.status_code, body, error.headers)
 
 
 async def _failed(_: Any, error: Any) -> Any:

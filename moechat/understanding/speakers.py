@@ -17,7 +17,7 @@ _SUBJECTS = frozenset({"", "user", "用户", "the user"})
 def attributed(understanding: Understanding, speaker: str) -> Understanding:
     """What was read as the user's, as that of who said it: facts under the speaker's name, and what is the speaker's (a sister, a
     dog) apart from the user's of the same name. What bounds the character is the user's to ask."""
-    texts = {key: _USER.sub(speaker, text) for key, text in understanding.tags.items()}
+    texts = {key: _USER.sub(lambda _: speaker, text) for key, text in understanding.tags.items()}
     facts = {one: _fact(one, speaker) for one in understanding.facts if one.kind != "boundary"}
     events = {one: _event(one, speaker) for one in understanding.events}
     drafts = dict[FactDraft | Event, FactDraft | Event]([*facts.items(), *events.items()])
@@ -30,12 +30,12 @@ def attributed(understanding: Understanding, speaker: str) -> Understanding:
 def _fact(draft: FactDraft, speaker: str) -> FactDraft:
     of = f"{speaker}的" if has_han(draft.text) else f"{speaker}'s "
     entity = {"user": speaker, "character": "character"}.get(draft.entity, f"{of}{draft.entity}")
-    return replace(draft, text=_USER.sub(speaker, draft.text), entity=entity)
+    return replace(draft, text=_USER.sub(lambda _: speaker, draft.text), entity=entity)
 
 
 def _event(event: Event, speaker: str) -> Event:
     subject = speaker if event.subject.casefold() in _SUBJECTS else event.subject
-    return replace(event, text=_USER.sub(speaker, event.text), subject=subject)
+    return replace(event, text=_USER.sub(lambda _: speaker, event.text), subject=subject)
 
 
 def together(readings: Sequence[Understanding]) -> Understanding:
