@@ -92,8 +92,8 @@ def is_danger(cue: Cue) -> bool:
 
 def is_low(cue: Cue) -> bool:
     """Whether the message says that the user's mood is low: what only lies near to danger says that, too."""
-    said = saying(cue.text)
-    return (said.kind == DANGER and not said.is_outright) or "hurt" in said.kinds
+    meaning = saying(cue.text)
+    return (meaning.kind == DANGER and not meaning.is_outright) or "hurt" in meaning.kinds
 
 
 def asks_of_life(cue: Cue) -> bool:

@@ -72,8 +72,8 @@ def closing(understanding: Understanding, exchange: Exchange, plans: Sequence[Ep
 def may_close(understanding: Understanding, exchange: Exchange) -> bool:
     """Whether an exchange may close a plan at all: it has a word of that, or tells of something done on a day."""
     done = any(event.status == "done" and event.happened for event in understanding.events)
-    said = exchange.user[: when.LONGEST_READ]
-    return done or when.moves(said) or bool(_GIVEN_UP.search(said) or _AT_LAST.search(said))
+    text = exchange.user[: when.LONGEST_READ]
+    return done or when.moves(text) or bool(_GIVEN_UP.search(text) or _AT_LAST.search(text))
 
 
 def instead(understanding: Understanding, earlier: Sequence[Fact | Episode]) -> Understanding:

@@ -88,12 +88,12 @@ class _OfflineReply:
 
     def __init__(self, request: ChatRequest, folders: Sequence[Path]) -> None:
         self.request, self.folders, self.character = request, folders, request.character
-        said = request.text.strip()
-        self.text = said[:LONGEST_READ]
+        whole = request.text.strip()
+        self.text = whole[:LONGEST_READ]
         who = request.character
         self.own_language = who.language if who else "zh" if has_han(self.text) else "en"
         self.language = lines.language_of(self.text, self.request.context, self.own_language)
-        self.reading = message.read(self.text, [one.user for one in request.context if one.user.strip() != said])
+        self.reading = message.read(self.text, [one.user for one in request.context if one.user.strip() != whole])
         self.kinds = frozenset({self.reading.kind, *self.reading.saying.kinds})
         self.name, self.user_name = (who.name, who.user_name) if who else ("MoeChat", "")
         self.comma, self.glue = ("，", "") if self.language == "zh" else (", ", " ")
