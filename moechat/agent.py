@@ -30,7 +30,7 @@ from moechat.index.dense import Dense
 from moechat.jobs import Jobs
 from moechat.memory.context import Context, Contexts
 from moechat.model import Embedder, Message, TurnCost, Usage
-from moechat.recall import world
+from moechat.recall import greeting, world
 from moechat.recall.layers import Layers
 from moechat.settings.character import Character, CharacterFile
 from moechat.settings.config import Config
@@ -204,6 +204,7 @@ class Agent:
         self.finish, self.settle_indexes = self.jobs.finish, self.jobs.worker.wait
         self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
         self.brought = MemoryBatches(self.store, self.memories)
+        self.greeting, self.her_word = partial(greeting.greeting, self.layers), partial(greeting.standing, self.layers)
         self.unknown_files = partial(unknown, self.store.folder)
         self.fired = partial(world.fires, self.store)
         self.query = partial(seed_query.query, self.layers)

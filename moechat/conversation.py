@@ -23,7 +23,7 @@ from moechat.ai.spoken import spoken
 from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
 from moechat.memory.context import Context, oldest
 from moechat.model import Exchange, Message, Recollection, Status, TurnCost
-from moechat.recall import assembly, world
+from moechat.recall import assembly, greeting, world
 from moechat.recall.layers import Layers
 from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
@@ -105,6 +105,8 @@ class Conversation:
             self.follow(reads=True)
             now = self._now()
             self._context.cut_if_idle(now)
+            if sent is None and self._own == "":
+                greeting.record(self._store)
             id_ = self._store.log.begin(  # 1. the message is in the log; what came before has settled
                 text,
                 now,

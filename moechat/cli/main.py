@@ -201,6 +201,8 @@ COMMANDS: Sequence[Command] = (
     Command("recall", "talk.recall", "what would be recalled and why; writes nothing", TALKING, (
         arg("text", "a message, as you would say it"),
     )),
+    Command("greet", "memory_commands.greet",
+            "her word to you after an absence, if there is one to say; it counts as asked", OWNER),
     Command("usage", "talk.usage",
             "what the models cost, by day: calls, tokens, what the provider had cached, what equals the prompt before", OWNER),
     Command("understand", "talk.understand",

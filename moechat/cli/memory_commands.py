@@ -47,6 +47,13 @@ def run(args: argparse.Namespace) -> None:
         warn(agent.problems())
 
 
+def greet(args: argparse.Namespace) -> None:
+    """Her word after an absence; nothing where there is none to say."""
+    with open_house(args) as house:
+        word = perform(owner.VERBS["greet"], agent_of(house, args), {})
+        tell(args, {"greeting": word and asdict(word)}, *([word.text] if word else []))
+
+
 def official(args: argparse.Namespace) -> None:
     """The verb that the command names, on the official store of one character."""
     verb = author.VERBS[args.action]

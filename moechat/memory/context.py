@@ -35,7 +35,8 @@ def messages(exchanges: Sequence[Exchange], owner: str = "") -> list[Message]:
     is named before their words, and so is the ``owner`` in a talk of several."""
     talk = []
     for exchange in exchanges:
-        talk.append(Message("user", named(exchange.speaker or owner, exchange.sent)))
+        if exchange.sent or exchange.speaker:  # else she spoke first
+            talk.append(Message("user", named(exchange.speaker or owner, exchange.sent)))
         if exchange.heard:
             talk.append(Message("assistant", exchange.heard))
     return talk

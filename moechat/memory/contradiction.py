@@ -47,6 +47,10 @@ CLASSES: tuple[KeywordClass, ...] = (
     KeywordClass("address", True, "称呼 叫法 form_of_address how_to_address"),
     KeywordClass("age", True, "年龄 岁数 年纪 age years_old"),
     KeywordClass("birthday", True, "生日 出生日期 出生日 诞生日 birthday birth_date date_of_birth born_on"),
+    KeywordClass("ours", False,
+                 "我们的 我们的叫法 我们的玩笑 我们的仪式 专属称呼 暗号 ours our_word our_joke our_ritual inside_joke"),
+    KeywordClass("anniversary", False, "纪念日 结婚纪念日 恋爱纪念日 anniversary wedding_anniversary"),
+    KeywordClass("death_day", True, "忌日 祭日 忌辰 death_anniversary"),
     KeywordClass("home", True,
         "住址 居住地 现居地 住处 居住 居住地点 所在地 所在城市 居住城市 现住址 地址 住所 住在 家 城市 家庭住址 home "
         "lives_in live_in lives residence address city location home_address place_of_residence current_city "

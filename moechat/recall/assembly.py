@@ -28,7 +28,7 @@ from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
 from moechat.recall.layers import Layers
 from moechat.recall.profile import Stable
-from moechat.recall.tail import BLOCKS, NOTHING, Background, PromptTail, boundaries_block, names_of
+from moechat.recall.tail import BLOCKS, NOTHING, OF_NOW, Background, PromptTail, boundaries_block, names_of
 from moechat.recall.world import Placed, placed
 from moechat.settings.character import USER_NAMES, Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
@@ -39,7 +39,19 @@ from moechat.when.span import in_zone
 log = logging.getLogger(__name__)
 AHEAD = timedelta(days=400)  # Plans that a reply without a language model knows.
 MAX_LATE_REPLIES = 9  # Replies before it that a reply without a language model knows.
-HEADED = ("persona", "company", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", "danger", "time")
+HEADED = (
+    "persona",
+    "company",
+    "boundaries",
+    "profile",
+    "overview",
+    "news",
+    *BLOCKS,
+    "plans",
+    *OF_NOW,
+    "danger",
+    "time",
+)
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
 _WITH_MACROS = (*_IN_PERSONA, "system_prompt")
 
@@ -95,10 +107,10 @@ def request(
         messages += [Message("assistant", going_on), Message("system", layers.prompts.fill("go_on"))]
     # What the user said in the context may answer as well; it is there anyway.
     in_view = [d.hit for d in recollection.dropped if d.why == "in_context" and d.hit.side != "char"]
-    hits = [*recollection.hits, *in_view]
+    hits, round_ = [*recollection.hits, *in_view], [hit for hit in recollection.plans if hit.recipe in OF_NOW]
     events = (*stable.promises, *stable.overview, *background.plans, *_all(background.afterwards.values()))
     rests_on = in_context - {own}
-    rests_on.update(*((hit.id, *hit.sources) for hit in hits), *((e.id, *e.event.sources) for e in events))
+    rests_on.update(*((hit.id, *hit.sources) for hit in (*hits, *round_)), *((e.id, *e.event.sources) for e in events))
     over = [fact for one in (*stable.over, *background.over) for fact in (one.fact, one.by)]
     stated = (*stable.boundaries, *stable.facts, *background.boundaries, *background.news, *over)
     rests_on.update(*((fact.id, *fact.draft.sources) for fact in stated))
@@ -108,7 +120,7 @@ def request(
     return ChatRequest(
         messages, character, text, now, recollection.spans, recollection.empty_spans, recollection.unread_until,
         hits, own_exchanges, _headings(character, layers.prompts), frozenset(rests_on),
-        called=stable.name, wishes=sent.wishes if sent else {}, others=others,
+        called=stable.name, days=round_, wishes=sent.wishes if sent else {}, others=others,
     )  # fmt: skip
 
 
@@ -163,7 +175,7 @@ def _headings_of(templates: Sequence[tuple[str, Path, str]], char: str, user: st
 def _once(layers: Layers, recollection: Recollection, stable: Stable) -> Recollection:
     """What is shown of it, each matter once: no plan that the stable part tells, no exchange in which the user says nothing
     beyond the event of it that stands in the prompt anyway, and no event that says nothing beyond a fact."""
-    due = [hit for hit in recollection.plans if hit.id not in stable.ids]
+    due = [hit for hit in recollection.plans if hit.recipe in OF_NOW or hit.id not in stable.ids]
     facts = profile.by_source((fact.text, fact.draft.sources) for fact in stable.facts)
     lines = profile.by_source((
         *((e.event.text, e.event.sources) for e in (*stable.overview, *stable.promises)),
@@ -202,7 +214,7 @@ def _background(
         for hit in recollection.hits
         if hit.recipe == touch.FORMER and hit.id in facts
     }
-    due = [episodes[hit.id] for hit in recollection.plans if hit.id in episodes]
+    due = [episodes[hit.id] for hit in recollection.plans if hit.recipe == plans.RECIPE and hit.id in episodes]
     boundaries = [fact for fact in layers.core.boundaries() if fact not in stable.boundaries]
     exchanges = {hit.id for hit in hits if hit.is_exchange}
     is_here = context.store is layers.store

@@ -23,7 +23,7 @@ from moechat.index.dense import Dense, Space
 from moechat.index.vectors import VectorTable, having
 from moechat.language import words
 from moechat.language.association import Table, shipped
-from moechat.memory import cooccurrence, core, diary_index, episodes, topic_cues
+from moechat.memory import cooccurrence, core, days, diary_index, episodes, mood, ours, topic_cues
 from moechat.memory.anchors import Anchors
 from moechat.memory.cooccurrence import Cooccurrence
 from moechat.memory.core import CoreMemory
@@ -33,6 +33,7 @@ from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
 from moechat.model import Embedder, Episode, Recollection
+from moechat.reading.saying import mark
 from moechat.recall import follows, plans, touch, world
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
@@ -103,6 +104,7 @@ class Layers:
         # What goes with a word: the author's table, ours, and what this owner told together.
         sources = (self._table, shipped(), self.together)
         self.entities = Entities(self.core.current, sources, user_name=who.user_name, character_name=who.name)
+        self.days = days.DaysThatComeRound(self.core, self.episodes, store, who.language)
         self._anchors = Anchors(self.core, store, store.clock)
         self.episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self.episodic, self.core, self.entities, lambda: self.book)
@@ -166,7 +168,8 @@ class Layers:
         loading_s = 0.0 if self._has_recalled else LOADING_S
         self._has_recalled = True
         delicate = touch.delicate_texts([*self.episodes.delicate(), *self.core.delicate()])
-        off_limits = self.core.off_limits(cue.text)
+        off_limits, is_pain = self.core.off_limits(cue.text), touch.is_low(cue) or bool(mark(cue.text))
+        shared = {id_ for one in ours.all_of(self.core) for id_ in (one.id, *(one.draft.sources if is_pain else ()))}
         who = self.character()
         is_fixed = touch.asks_all(cue.text) or touch.asks_nothing(cue, (who.user_name, who.name))
         several = traits.asks_several(cue.text)
@@ -179,13 +182,23 @@ class Layers:
             ),
             widen=lambda hits: self.episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
             unanswered=recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
-            withheld=lambda hit: touch.is_withheld(cue, hit, delicate)
+            withheld=lambda hit: hit.id in shared
+            or touch.is_withheld(cue, hit, delicate)
             or (hit.layer != "lore" and concerns(off_limits, hit.text)),
         )  # fmt: skip
         names = {"user": who.user_name, "char": who.name}
         recollection = world.filled(recollection, Macros(names, cue.now, who.language, cue.talk))
         if config.Agent.long_memory and not touch.is_danger(cue):
-            due = plans.due(self.episodes.view(cue.now), self.store, cue.now, in_context, who.name)
+            view = self.episodes.view(cue.now)
+            due = plans.due(view, self.store, cue.now, in_context, who.name)
+            if config.recall.mood:
+                due += mood.last(view, self.store, (who.user_name, who.name), who.language, cue.now, in_context)
+            if config.recall.ours and not is_pain:
+                due += ours.for_message(self.core, self.store, cue.text, cue.talk)
+            if config.recall.days:
+                there, is_low = self.days.of(cue.now), touch.is_low(cue)
+                there = days.due(there, self.store, cue.now, in_context, cue.talk, low=is_low)
+                due += [one.hit(who.language) for one in there]
             recollection = replace(recollection, plans=[hit for hit in due if not concerns(off_limits, hit.text)])
         if unread is None:
             return recollection

@@ -24,6 +24,7 @@ from moechat.when.span import away, in_zone
 
 log = logging.getLogger(__name__)
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
+OF_NOW = ("days", "ours", "mood")  # Blocks of the recipes that come whatever was said.
 MOMENT_AGO = timedelta(hours=1)  # Until then the prompt says that something was said a moment ago in another talk.
 AGO = timedelta(hours=20)  # After this pause the prompt says how long ago the last talk was.
 
@@ -98,6 +99,11 @@ class PromptTail:
         if background.plans:
             entries = "\n".join(f"- {self._plan(episode)}" for episode in background.plans)
             blocks.append(fill("plans", **self._names, entries=entries))
+        for name in OF_NOW:
+            if entries := "\n".join(
+                f"- {self._called.line(hit.text)}" for hit in recollection.plans if hit.recipe == name
+            ):
+                blocks.append(fill(name, **self._names, entries=entries))
         elsewhere = recollection.elsewhere_spans
         for span in elsewhere or recollection.empty_spans:
             ends = {"from": f"{span.start:%Y-%m-%d %H:%M}", "to": f"{span.end:%Y-%m-%d %H:%M}"}

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
-from moechat.rules import boundaries, facts
+from moechat.rules import boundaries, facts, shared_words
 from moechat.rules import events as happening
 from moechat.rules.clause import Clause
 from moechat.rules.message import Reading, read
@@ -82,7 +82,7 @@ def understand(
     return Understanding(
         tags={exchange.id: tag},
         keywords={exchange.id: () if small else _keywords(text, user_name, character_name)},
-        facts=(*stated, *boundaries.stated(reading, exchange.id, before)),
+        facts=(*stated, *boundaries.stated(reading, exchange.id, before), *shared_words.stated(reading, exchange.id)),
         events=events,
         scene_changed=changes_scene(text),
         by="rules",

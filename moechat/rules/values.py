@@ -123,8 +123,9 @@ def _day(match: re.Match[str], message: Speech) -> list[str]:
     groups = match.groupdict("")
     month, date = groups["month"] or groups.get("month2", ""), groups["date"] or groups.get("date2", "")
     if message.patterns.language == "zh":
-        number, day = int(chinese_number(month) or 0), int(chinese_number(date) or 0)
-        lunar, named = "农历" if groups["lunar"] or groups["lunarday"] else "", groups["lunarday"]
+        of_moon = {"正": 1, "冬": 11, "腊": 12}.get(month, 0)
+        number, day = of_moon or int(chinese_number(month) or 0), int(chinese_number(date) or 0)
+        lunar, named = "农历" if groups["lunar"] or groups["lunarday"] or of_moon else "", groups["lunarday"]
         return [f"{lunar}{number}月{named}{day}{'' if named else '日'}"] if 1 <= number <= 12 and 1 <= day <= 31 else []
     full = next(name for name in MONTHS if name[:3].lower() == month[:3].lower())
     tens, _, ones = date.lower().replace("-", " ").rpartition(" ")

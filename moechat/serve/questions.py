@@ -4,7 +4,7 @@ recall with its reasons, the talks, a turn, and talk from elsewhere. Under ``/v1
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
@@ -271,7 +271,21 @@ def router(agents: Agents, *, in_english: bool = False) -> APIRouter:
         with agents.lent(whose.character, whose.user) as agent:
             return {"batch": batch, **perform(owner.VERBS["take-back"], agent, {"batch": batch}, PASS.get())}
 
+    if in_english:
+        routes.add_api_route(
+            "/greeting", _greeting(agents), methods=["POST"], name="greeting",
+            description=owner.VERBS["greet"].about, tags=["talk"],
+        )  # fmt: skip
     return routes
+
+
+def _greeting(agents: Agents) -> Callable[..., JsonObject]:
+    def greeting(whose: Annotated[Whose, Body()]) -> JsonObject:
+        with agents.lent(whose.character, whose.user) as agent:
+            word = perform(owner.VERBS["greet"], agent, {}, PASS.get())
+            return {"greeting": word and asdict(word)}
+
+    return greeting
 
 
 def _talk_verb(agents: Agents, name: str) -> Callable[..., JsonObject]:

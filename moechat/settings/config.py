@@ -37,6 +37,7 @@ CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "chat": frozenset({"model", "temperature", "single_system", "recalled_position", "context_tokens"}),
     "understanding": frozenset({"silence_s", "batch_size"}),
     "recall": None,
+    "greeting": None,
     "association": None,
     "reflection": None,
     "forgetting": None,
@@ -78,6 +79,7 @@ class Config(BaseSettings):
     understanding: schema.UnderstandingSettings = schema.UnderstandingSettings()
     embedding: schema.EmbeddingSettings = schema.EmbeddingSettings()
     recall: schema.RecallSettings = schema.RecallSettings()
+    greeting: schema.GreetingSettings = schema.GreetingSettings()
     association: schema.AssociationSettings = schema.AssociationSettings()
     reflection: schema.ReflectionSettings = schema.ReflectionSettings()
     forgetting: schema.ForgettingSettings = schema.ForgettingSettings()

@@ -198,6 +198,9 @@ class TopicSettings(Section):
 class RecallSettings(Section):
     brings_up: Literal["rarely", "sometimes", "often"] = "sometimes"
     what_matters: bool = True
+    days: bool = True
+    mood: bool = True
+    ours: bool = True
     token_budget: Whole = Field(1500, ge=0, le=1_000_000)
     reading_s: Number = Field(5.0, ge=0, le=3600)
     book_tokens: Whole = Field(2000, ge=0, le=1_000_000)
@@ -208,6 +211,15 @@ class RecallSettings(Section):
     stream: StreamSettings = StreamSettings()
     topics: TopicSettings = TopicSettings()
     recipes: Recipes = Recipes()
+
+
+class GreetingSettings(Section):
+    """Her word to somebody who comes back. The quiet hours reach from the one up to the other."""
+
+    enabled: bool = False
+    after_h: Number = Field(24.0, ge=1, le=8760)
+    quiet_from: Whole = Field(23, ge=0, le=23)
+    quiet_until: Whole = Field(8, ge=0, le=23)
 
 
 class AssociationSettings(Section):

@@ -197,21 +197,18 @@ LOG = Entries(
 
 STATE = Entries(
     {
+        **dict.fromkeys(("archive", "restore", "pin", "unpin", "forgotten"), _IDS),
         "touch": {**_IDS, "at": is_moment},
         "access": {"rows": map_of(row_of(is_moment, is_count))},
         "restate": {"born": map_of(is_moment), "at": is_moment},
         "gain": {"rows": map_of(row_of(is_count, is_moment))},
         "carry": {"from": is_text, "to": is_text},
-        "archive": _IDS,
-        "restore": _IDS,
-        "pin": _IDS,
-        "unpin": _IDS,
         "missing": {**_IDS, "at": is_moment},
         "found": {**_IDS, "lets_in?": one_of(True)},
         "topic": {"from": is_text, "to": is_text},
         "cleaned": {"at": is_moment},
         "plans": {"rows": map_of(row_of(is_count, is_text, is_text))},
-        "forgotten": _IDS,
+        "greeted": {"id": is_text, "at": is_moment, "text": is_text, "sources": list_of(is_text), "said_as": is_text},
         "returned": {**_IDS, "at": is_moment, "file": is_text},
         "trust": {"model": is_text, "quotes": row_of(is_count, is_count)},
     }

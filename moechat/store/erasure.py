@@ -55,7 +55,13 @@ def gone(unit: Unit, *, exchanges: Collection[str], episodes: Collection[str], f
     kept: list[str] = []
     lost_facts = _lost_facts(unit, set(facts), exchanges, kept)
     lost_episodes = _lost_episodes(unit, set(episodes), exchanges, kept)
-    return Gone(list(dict.fromkeys(exchanges)), lost_episodes, lost_facts, kept)
+    ids = {*exchanges, *(one.id for one in lost_episodes), *(one.id for one in lost_facts)}
+    words = [
+        row.said_as
+        for id_, row in unit.state.greeted.items()
+        if row.said_as and not ids.isdisjoint((id_, *row.sources))
+    ]
+    return Gone(list(dict.fromkeys([*exchanges, *words])), lost_episodes, lost_facts, kept)
 
 
 def _lost_facts(unit: Unit, ids: Collection[str], exchanges: Collection[str], kept: list[str]) -> list[Fact]:

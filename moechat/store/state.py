@@ -13,6 +13,7 @@ missing   ids at       deleted by hand       found    ids [lets_in] ... and ther
 topic     from to      a topic path has another name ("": it has that name no more)
 cleaned   at           the memory was looked through for what may go
 plans     rows         plans that were due: id → [turns in the prompt, asked after ISO or "", answered ISO or ""]
+greeted   id at text sources said_as  she said this to somebody who came back, of a memory (``Greeted``)
 returned  ids at file  forgotten at that time, and there again with a file: hidden until the owner decides
 forgotten ids          facts and events that an understanding does not bring back (their words are nowhere)
 trust     model quotes  so many findings of this model bore a true quote, of so many
@@ -23,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from moechat.store.entries import Entry
 from moechat.store.json_lines import Lines
@@ -45,6 +47,16 @@ def restated_gain(days: float) -> int:
 
 
 MAX_PLAN_TURNS = 3  # In whose prompts a plan that is due may stand.
+
+
+class Greeted(NamedTuple):
+    """Her word to somebody who came back: when (ISO), in what words, of a memory of which exchanges, and as which exchange it was
+    ``said_as``, "" as long as nobody has answered."""
+
+    at: str
+    text: str
+    sources: Sequence[str]
+    said_as: str = ""
 
 
 class State:
@@ -76,6 +88,8 @@ class State:
         self.plans: dict[str, tuple[int, str, str]] = {}
         self.spent: set[str] = set()
         """The plans that no prompt asks after any more."""
+        self.greeted: dict[str, Greeted] = {}
+        """By memory."""
         self.forgotten: set[str] = set()
         self.trust: dict[str, tuple[int, int]] = {}
         """Model → (findings of its that bore a true quote, of so many)."""
@@ -207,6 +221,7 @@ class State:
             for rows in (self.access, self.gains, self.plans, self.missing, self.returned):
                 for id_ in gone.intersection(rows):
                     del rows[id_]
+            self.greeted = {id_: row for id_, row in self.greeted.items() if gone.isdisjoint((id_, *row.sources))}
             self.archived -= gone
             self.spent -= gone
             self.masked += 1
@@ -234,6 +249,7 @@ class State:
             {"op": "access", "rows": {id_: list(row) for id_, row in self.access.items()}},
             {"op": "gain", "rows": {id_: list(row) for id_, row in self.gains.items()}},
             {"op": "plans", "rows": {id_: list(row) for id_, row in self.plans.items()}},
+            *({"op": "greeted", "id": id_, **row._asdict()} for id_, row in self.greeted.items()),
             {"op": "archive", "ids": sorted(self.archived)},
             {"op": "pin", "ids": sorted(self.pinned)},
             *({"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()),
@@ -285,6 +301,9 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "topic": lambda state, entry: setattr(state, "topics", _renamed(state.topics, entry["from"], entry["to"])),
     "cleaned": State._cleaned,
     "plans": State._plans,
+    "greeted": lambda state, entry: state.greeted.update(
+        {entry["id"]: Greeted(entry["at"], entry["text"], entry["sources"], entry["said_as"])}
+    ),
     "forgotten": lambda state, entry: state.forgotten.update(entry["ids"]),
     "trust": State._trust,
 }

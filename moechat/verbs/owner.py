@@ -124,6 +124,11 @@ def _come_back(agent: Agent, _: Values, *, lets_in: bool) -> list[str]:
     return (returned.let_in if lets_in else returned.erase_again)(agent.store, agent.memories)
 
 
+def _greeted(agent: Agent, _: Values) -> Any:
+    agent.look()
+    return agent.greeting()
+
+
 def _taken_back(agent: Agent, values: OneBatch) -> dict[str, int]:
     """How many of each sort were erased."""
     from moechat.curation.brought import MARK
@@ -157,6 +162,7 @@ VERBS: Mapping[str, Verb] = {
                         partial(_come_back, lets_in=False), waits=True),
     "clean": Verb("archive what is weakest, where memory is full", Clean,
                   lambda agent, v: agent.memories.clean(dry_run=v.dry_run)),
+    "greet": Verb("her word to you after an absence, if there is one to say", Values, _greeted, has_command=False),
     "edit-all": Verb("", EditAll, _edited, waits=True, has_command=False),
     "merge": Verb("", Merge, lambda agent, v: [agent.memories.merge(v.ids, v.text)], waits=True, has_command=False),
     "undo": Verb("", Values, lambda agent, v: agent.memories.take_back_change(), waits=True, has_command=False),

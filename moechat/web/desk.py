@@ -211,8 +211,11 @@ class Desk:
         rows = conversation.recent(self.page + 1, before or None)
         more, rows = len(rows) > self.page, rows[-self.page :]
         face = self.face(place, words)
+        exchanges = self._drawn(place, conversation, rows, face, turn)
+        if not (before or turn or place.talk or place.held) and (word := self.agent(place).her_word()):
+            exchanges.append({"id": "her-word", "html": exchange.her_word(face, word), "user": "", "char": word})
         return {
-            "exchanges": self._drawn(place, conversation, rows, face, turn),
+            "exchanges": exchanges,
             "more": more,
             "greeting": "" if more or face.is_one_of_several else exchange.greeting(face),
             "busy": turn is not None,

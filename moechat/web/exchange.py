@@ -44,6 +44,11 @@ def greeting(face: Face) -> str:
     return str(macros("talk", face.words).greeting(face)) if face.greeting.strip() else ""
 
 
+def her_word(face: Face, text: str) -> str:
+    """What she says to somebody who comes back, of no record as long as nobody answers."""
+    return str(macros("talk", face.words).her_word(face, text))
+
+
 def exchange(shown: Shown, face: Face, spans: Sequence[Span] = (), branches: Branches | None = None) -> str:
     """One exchange that is not being answered right now."""
     memories = Markup(why.memories(shown.grounds, face.words, spans))

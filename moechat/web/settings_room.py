@@ -30,6 +30,13 @@ STEPS = ("language", "character", "model")
 LANGUAGES = {"zh": "中文", "en": "English"}
 _SPEAKER = re.compile(r"[^：:]{1,40}(?:：|: )")
 USAGE_ROWS = 14  # A week of replies and of understanding.
+KEPT = (
+    "recall.what_matters",
+    "recall.days",
+    "recall.ours",
+    "recall.mood",
+    "greeting.enabled",
+)  # What can be switched off.
 PASSED_ON = ("top_p", "max_tokens")
 Standing = Literal["untried", "works", "fails"]
 
@@ -150,11 +157,20 @@ def _prompt_changed(here: Visit, look: SettingsLook, action: Action) -> Settings
     return replace(look, prompt=name), Note(here.words("saved_settings"))
 
 
+def _switched(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
+    """One thing that she keeps in mind, on or off."""
+    section, _, key = action.get("value", "").partition(".")
+    if f"{section}.{key}" in KEPT:
+        here.house.settings.save(section, key, not getattr(getattr(here.house.config, section), key))
+    return look, Note(here.words("saved_settings"))
+
+
 DEEDS: Mapping[str, Callable[[Visit, SettingsLook, Action], SettingsOutcome]] = {
     "connect": _connected,
     "key-drop": _key_dropped,
     "tune": _tuned,
     "dial": _dialled,
+    "switch": _switched,
     "try": lambda here, look, action: (replace(look, sentence=action.get("sentence", "").strip()), Note()),
     "plot": lambda here, look, action: (replace(look, is_plotted=True), Note()),
     "prompt": lambda here, look, action: (replace(look, prompt=action.get("q", "")), Note()),
@@ -213,7 +229,12 @@ def _recall(here: Visit, look: SettingsLook) -> Markup:
         for word in DIAL
     ]
     plot = _plot(agent) if agent and look.is_plotted else None
-    return Markup(macros("settings", here.words).recall(look.sentence, options, tries.get(chosen), plot))
+    kept = [
+        (name, getattr(getattr(here.house.config, section), key))
+        for name in KEPT
+        for section, _, key in [name.partition(".")]
+    ]
+    return Markup(macros("settings", here.words).recall(look.sentence, options, tries.get(chosen), plot, kept))
 
 
 def _brief(hit: Hit, words: Words) -> str:

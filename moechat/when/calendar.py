@@ -89,6 +89,39 @@ def lunar_day(year: int, month: int, day: int, *, leap: bool = False) -> date | 
     return first + timedelta(days=day - 1)
 
 
+def lunar_date(day: date) -> tuple[int, int, bool] | None:
+    """(month, day of the month, is it in a leap month) in the lunar calendar; None outside 1900-2100."""
+    for year in (day.year, day.year - 1):
+        whole = lunar_year(year)
+        if whole and day >= whole[0]:
+            first, leap, lengths = whole
+            left = (day - first).days
+            for index, length in enumerate(lengths):
+                if left < length:
+                    return index + 1 - (0 < leap <= index), left + 1, 0 < leap == index
+                left -= length
+    return None
+
+
+def comes_round(first: date, day: date, *, lunar: bool = False) -> bool:
+    """Whether ``first`` comes round on a day, by sun or moon. 29 February is kept on the 28th, the thirtieth of a lunar month
+    on its last day, where there is none; nothing is kept in a leap month."""
+    if not lunar:
+        is_leap_day = (first.month, first.day) == (2, 29) and (day + timedelta(days=1)).day == 1
+        return (first.month, first.day) == (day.month, day.day) or (is_leap_day and day.month == 2)
+    kept, there, next_day = lunar_date(first), lunar_date(day), lunar_date(day + timedelta(days=1))
+    if not kept or not there or there[2]:
+        return False
+    is_last = next_day is not None and next_day[1] == 1
+    return kept[0] == there[0] and (kept[1] == there[1] or (is_last and kept[1] == 30))
+
+
+@lru_cache(maxsize=64)
+def festivals_on(day: date) -> tuple[str, ...]:
+    """The festivals that fall on a day, by their names in ``FESTIVALS``."""
+    return tuple(name for name in FESTIVALS if any(festival_days(name, day, day)))
+
+
 def _sun_longitude(days: float) -> float:
     """Apparent longitude of the sun in degrees, ``days`` after noon of 1 January 2000, dynamical time (Meeus, chapter 25)."""
     t = days / 36525

@@ -107,6 +107,27 @@ def grieved(place: Place) -> object:
         return [hit.recipe for hit in agent.recall("今天心情不太好").hits]
 
 
+def came_back(place: Place) -> object:
+    """What a prompt has at heart on the eve of a birthday after a sad talk, and what she says to who comes back, by the hour."""
+    home = place.home()
+    with home.open(silent()) as house:
+        agent = house.agent()
+        for text in (
+            "以后我们管加班叫打怪吧",
+            "我姐姐的生日是5月22日",
+            "我今天终于拿到驾照了",
+            "下雨了",
+            "今天好开心呀",
+        ):
+            say(agent, text)
+        agent.finish()
+        words = []
+        for hours in (8, 6, 4, 4, 10, 4, 4, 2):  # 23:00, 5:00, 9:00, 13:00, 23:00, 3:00, 7:00, 9:00
+            home.clock.advance(hours=hours)
+            words.append(agent.greeting() is not None)
+        return [hit.recipe for hit in agent.recall("今晚加班").plans], words
+
+
 def prompt(place: Place) -> object:
     """The prompt of a fourth message, and the reply to it."""
     model = silent("嗯，我记住了。慢慢说。" for _ in range(4))

@@ -42,7 +42,7 @@ def test_verbs_say_what_they_need() -> None:
         "official": set(), "talks": {"delete"},
     }  # fmt: skip
     assert those(lambda verb: not verb.has_command)["memories"] == {
-        "edit-all", "merge", "undo", "think", "past", "past-stop", "take-back",
+        "edit-all", "greet", "merge", "undo", "think", "past", "past-stop", "take-back",
     }  # fmt: skip
 
 

@@ -141,3 +141,20 @@ def test_what_was_said_is_found_again_with_the_words_around_it(tab: Tab) -> None
     around = tab("around", id=ids[3])
     assert ids[3] in [one["id"] for one in around["exchanges"]] and not around["is_newest"]
     assert tab("around", id=ids[7])["is_newest"]
+
+
+def test_whoever_comes_back_sees_her_word_until_it_is_answered(tmp_path: Path) -> None:
+    PASS.set(EVERYTHING)
+    home = Home.build(tmp_path, greeting={"enabled": True}, now="2025-05-20T15:00:00")
+    with home.open(ScriptedModel(polite, understands=False)) as house:
+        tab = Tab(house)
+        tab.says("我今天终于拿到驾照了")
+        house.agent().finish()
+        assert len(tab.talk()) == 1
+        home.clock.advance(hours=47)
+        word = tab.talk()[-1]
+        assert word[0] == "" and "驾照" in word[1] and tab.talk()[-1] == word
+        assert len(house.agent().recent(9)) == 1
+        tab.says("是啊")
+        assert tab.talk() == [("我今天终于拿到驾照了", polite(())), word, ("是啊", polite(()))]
+        tab.desk.close()

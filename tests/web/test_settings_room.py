@@ -64,6 +64,20 @@ def test_one_dial_says_how_readily_the_past_is_brought_up(tmp_path: Path) -> Non
             do(house, {"do": "dial", "value": "<always>"})
 
 
+def test_what_she_keeps_in_mind_is_switched_off_and_on(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        for name in settings_room.KEPT:
+            section, _, key = name.partition(".")
+            before = getattr(getattr(house.config, section), key)
+            drawn = settings_room.drawn(Visit(house, house.agent(), ZH), SettingsLook())
+            assert f'data-value="{name}" aria-pressed="{str(before).lower()}"' in drawn
+            do(house, {"do": "switch", "value": name})
+            assert getattr(getattr(house.config, section), key) is not before
+        do(house, {"do": "switch", "value": "serve.port"})
+        assert "serve" not in home.config.read_text("utf-8")
+
+
 def test_a_word_of_the_dial_is_tried_before_it_is_saved(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     with home.open() as house:

@@ -365,7 +365,7 @@ class _OfflineReply:
         if name := self.ears["stands"]["named"].search(self.text):
             return self._line("named", it=name[1])
         if short and (kind := self._heard("short", self.text)):
-            return self._line(kind)
+            return self._line(self.record.on_its_day(kind), said=self.record.day)
         if example := self._example():
             return example
         feeling = "" if self._hears("allergy", self.text) else self._heard("feelings", self.text)
@@ -379,7 +379,7 @@ class _OfflineReply:
         if touched:
             return self._line("eat_not", said=self.comma.join(dict.fromkeys(map(self.record.to_user, touched))))
         if self.reading.kind == "greeting":
-            return self._line("greet")
+            return self._line(self.record.on_its_day("greet"), said=self.record.day)
         if self.reading.kind == "goodnight":
             return self._line("night")
         noted = [lines.head(line) for line in self.says["noted"]]

@@ -93,7 +93,19 @@ class Knowledge:
         return [fact for fact in theirs if fact.keyword in _ALSO.get(question.what, (question.what,))]
 
     def to_user(self, fact: FactDraft) -> str:
-        return fact_to_user(fact.text, self._user_name, "zh" if has_han(fact.text) else "en") or fact.text.strip(ENDS)
+        return self._told_to_user(fact.text)
+
+    def _told_to_user(self, text: str) -> str:
+        return fact_to_user(text, self._user_name, "zh" if has_han(text) else "en") or text.strip(ENDS)
+
+    @property
+    def day(self) -> str:
+        """A birthday of today, told to the user."""
+        return self._told_to_user(next((one.shorter[0] for one in self._request.days if one.shorter), ""))
+
+    def on_its_day(self, line: str) -> str:
+        """The name of a line, or of that which greets with the day."""
+        return "greet_day" if line == "greet" and self.day else line
 
     def cannot_take(self) -> list[FactDraft]:
         """What the user's own body does not take."""
