@@ -12,18 +12,18 @@ from datetime import datetime
 
 from moechat.model import FactDraft
 from moechat.reading.saying import mark
-from moechat.rules import foods
+from moechat.rules import foods, plain_facts
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
-from moechat.rules.table import Language, PatternTable, Row, table
+from moechat.rules.table import Language, Row, table
 from moechat.rules.values import VALUES, YOUNGEST_USER, Speech, article, bare, is_name, names, thinned, trimmed
 
 _ABOUT_ME = re.compile(r"我|本人|\b(?:I|me|my)\b", re.I)
 _PRESUMING = ("said", "plan", "question", "wish", "uncertain")  # Even a question presumes that my dog Rex is mine.
-_BODY = ("allergy", "过敏")
+_BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")
 
 
 def stated(
-    parts: Sequence[Clause], source: str, at: datetime, language: Language
+    text: str, parts: Sequence[Clause], source: str, at: datetime, language: Language
 ) -> list[tuple[Clause, list[FactDraft]]]:
     """Each clause with the facts that it states, in order. ``at`` is when it was said, ``source`` the exchange's id."""
     patterns = table(language)
@@ -35,6 +35,9 @@ def stated(
     ]
     if not any(draft.keyword in _BODY for _, each in drafts for draft in each):
         drafts += _not_taken(parts, message)
+    for part, draft in plain_facts.heard(text, parts, message):
+        if not any(_says(one, draft, where is part) for where, each in drafts for one in each):
+            drafts.append((part, [draft]))
     every = [draft for _, each in drafts for draft in each]
     return [  # Who is named in a later clause is no nameless one, and what belongs to another thing is told by that.
         (
@@ -42,7 +45,9 @@ def stated(
             [
                 _finished(one, source)
                 for one in dict.fromkeys(each)
-                if message.nameless(one.target) and not any(_covers(other, one) for other in every)
+                if message.nameless(one.target)
+                and not any(_covers(other, one) for other in every)
+                and (one.keyword not in _FAMILY or all(one.target != other.entity for other in every))
             ],
         )
         for part, each in drafts
@@ -85,6 +90,19 @@ def _not_taken(parts: Sequence[Clause], message: Speech) -> Iterator[tuple[Claus
         thing = None if says_so else (part, things) if things else thing
 
 
+def _says(other: FactDraft, draft: FactDraft, is_beside: bool) -> bool:
+    """Whether another fact says a fact already, or as much: who is a nurse works somewhere, who has a cat has one."""
+    first, second = draft.target.casefold(), other.target.casefold()
+    both = {draft.keyword, other.keyword}
+    if (
+        first in second
+        or second in first
+        or (draft.single and (draft.entity, draft.keyword) == (other.entity, other.keyword))
+    ):
+        return True
+    return is_beside and both in ({"job", "employer"}, {"职业", "工作单位"}, {"pet"}, {"宠物"})
+
+
 def _covers(wider: FactDraft, draft: FactDraft) -> bool:
     """Whether what a body does not take is part of another thing of that kind, or follows from an illness: 海鲜过敏，不能吃虾."""
     if draft.keyword not in _BODY or wider.entity != draft.entity or "allerg" in draft.text or "过敏" in draft.text:
@@ -112,7 +130,7 @@ def _mentioned(clause: Clause, message: Speech) -> list[FactDraft]:
         return []
     zh = message.patterns.language == "zh"
     if zh and clause.name and not message.patterns["OTHERS"].fullmatch(clause.whose) and is_name(clause.name):
-        return [_named(clause.whose, clause.name, message)]
+        return [message.named(clause.whose, clause.name)]
     if message.patterns["OWN"].fullmatch(clause.whose):
         text = f"用户有{clause.whose}" if zh else f"The user has {article(clause.whose)} {clause.whose}"
         return [FactDraft(text, (), "relation", "user", "家人" if zh else "family", clause.whose)]
@@ -129,7 +147,7 @@ def _facts(clause: Clause, message: Speech) -> list[FactDraft]:
         if patterns["OTHERS"].fullmatch(clause.whose):
             return []
         if clause.mood == "said" and (naming := patterns["naming"].fullmatch(body)):
-            return [_named(clause.whose, name, message) for name in names(naming, message)]
+            return [message.named(clause.whose, name) for name in names(naming, message)]
     drafts: list[FactDraft] = []
     fitted: set[int] = set()  # Of the lines below one @ the first that fits counts.
     lead = patterns["lead"].match(clause.text)
@@ -172,7 +190,7 @@ def _applies(row: Row, clause: Clause, message: Speech) -> bool:
 
 
 def _made(row: Row, match: re.Match[str], clause: Clause, message: Speech) -> Iterator[FactDraft]:
-    patterns, language = message.patterns, message.patterns.language
+    patterns, gap = message.patterns, " " if message.patterns.language == "en" else ""
     groups = {name: text or "" for name, text in match.groupdict().items()}
     kind = next((kind for kind in VALUES if groups.get(kind)), "")
     values = VALUES[kind](match, message) if kind else []
@@ -205,9 +223,9 @@ def _made(row: Row, match: re.Match[str], clause: Clause, message: Speech) -> It
         text = re.sub(r" {2,}", " ", text)
         keyword = row.what.format(**filled).replace("é", "e")
         if row.what == "{who}":
-            keyword = _relation(keyword, patterns)
+            keyword = message.relation(keyword)
         yield FactDraft(
-            text=f"{_subject(clause, whose, message)}{' ' if language == 'en' else ''}{text}",
+            text=f"{whose if clause.whose in (OTHER, UNKNOWN) else message.subject(clause.whose)}{gap}{text}",
             sources=(),
             kind="relation" if "named" in row.marks else "attribute",
             entity=whose if clause.whose in (OTHER, UNKNOWN) else message.entity(clause),
@@ -216,31 +234,3 @@ def _made(row: Row, match: re.Match[str], clause: Clause, message: Speech) -> It
             polarity=(-1 if denied else 1) * (-1 if "minus" in row.marks else 1),
             single="one" in row.marks or bool(patterns["PARTNER"].fullmatch(keyword)),
         )
-
-
-def _subject(clause: Clause, whose: str, message: Speech) -> str:
-    if clause.whose in (OTHER, UNKNOWN):
-        return whose
-    name = message.name_of(clause)
-    if message.patterns.language == "zh":
-        return "用户" if clause.whose == USER else f"用户的{clause.whose}{name}"
-    return "The user" if clause.whose == USER else f"The user's {clause.whose}{' ' if name else ''}{name}"
-
-
-def _named(whose: str, name: str, message: Speech) -> FactDraft:
-    """The name of a person or an animal that is brought in elsewhere: 养了一只猫，叫咪咪."""
-    message.names[whose] = name
-    patterns = message.patterns
-    zh = patterns.language == "zh"
-    keyword = _relation(whose, patterns)
-    text = f"用户的{whose}叫{name}" if zh else f"The user has {article(whose)} {whose} called {name}"
-    return FactDraft(text, (), "relation", "user", keyword, name, 1, bool(patterns["PARTNER"].fullmatch(whose)))
-
-
-def _relation(who: str, patterns: PatternTable) -> str:
-    """The keyword of what somebody is to the user: mother, pet."""
-    zh = patterns.language == "zh"
-    if patterns["CHILD"].fullmatch(who):
-        return "孩子" if zh else "children"
-    who = who.replace("é", "e")
-    return who if patterns["KIN"].fullmatch(who) else "宠物" if zh else "pet"

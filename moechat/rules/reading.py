@@ -96,7 +96,9 @@ def changes_scene(text: str) -> bool:
 
 def stated_facts(reading: Reading, exchange: Exchange) -> list[tuple[Clause, list[FactDraft]]]:
     """Each clause with the facts that it states, in order."""
-    return facts.stated(reading.clauses, exchange.id, exchange.at, reading.language)
+    return facts.stated(
+        "" if reading.play else reading.text, reading.clauses, exchange.id, exchange.at, reading.language
+    )
 
 
 def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:

@@ -64,6 +64,8 @@ class PatternTable:
         rewrites = (_split(line, " => ") for section, line in entries if section == "rewrites")
         self.rewrites = [(re.compile(self._filled(pattern)), instead) for pattern, instead in rewrites]
         self.small_names = [re.compile(self._filled(line)) for section, line in entries if section == "names"]
+        pairs = (_split(line, " = ") for section, line in entries if section == "frames")
+        self.frames = {kind: self._row(line, "frames") for kind, line in pairs}
         group, cue = 0, ANYTHING
         for section, line in entries:
             if line.startswith("@"):

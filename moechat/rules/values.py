@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 
 from moechat.language import words
+from moechat.model import FactDraft
 from moechat.rules import foods
 from moechat.rules.clause import USER, Clause
 from moechat.rules.table import PatternTable, table
@@ -55,6 +56,29 @@ class Speech:
 
     def name_of(self, clause: Clause) -> str:
         return "" if clause.whose == USER else self.names.get(clause.whose, "")
+
+    def subject(self, whose: str) -> str:
+        """Whose a fact is, as a sentence begins: 用户的妹妹小雨, "The user's dog Rex"."""
+        name = self.names.get(whose, "")
+        if self.patterns.language == "zh":
+            return "用户" if whose == USER else f"用户的{whose}{name}"
+        return "The user" if whose == USER else f"The user's {whose}{' ' if name else ''}{name}"
+
+    def named(self, whose: str, name: str) -> FactDraft:
+        """The name of a person or an animal that is brought in elsewhere: 养了一只猫，叫咪咪."""
+        self.names[whose] = name
+        zh = self.patterns.language == "zh"
+        text = f"用户的{whose}叫{name}" if zh else f"The user has {article(whose)} {whose} called {name}"
+        single = bool(self.patterns["PARTNER"].fullmatch(whose))
+        return FactDraft(text, (), "relation", "user", self.relation(whose), name, 1, single)
+
+    def relation(self, who: str) -> str:
+        """The keyword of what somebody is to the user: mother, pet."""
+        zh = self.patterns.language == "zh"
+        if self.patterns["CHILD"].fullmatch(who):
+            return "孩子" if zh else "children"
+        who = who.replace("é", "e")
+        return who if self.patterns["KIN"].fullmatch(who) else "宠物" if zh else "pet"
 
 
 def bare(text: str) -> str:
@@ -108,6 +132,20 @@ def is_name(name: str) -> bool:
     return all(kind[:1] not in ("r", "u", "y", "p", "d", "c") for kind in kinds) and (
         kinds[-1] not in ("v", "a") or table("zh")["surname"].match(name) is not None
     )
+
+
+def age_of(text: str, *, is_user: bool) -> str:
+    """An age in digits; empty where nobody is that old."""
+    number = re.sub(r"周?岁.*|[周虚满整]|多$| ?years?.*| ?yo$", "", text.replace("-", " ")).strip()
+    age = int(_number("二" if number == "两" else number) or 0)
+    return str(age) if (YOUNGEST_USER if is_user else 1) <= age <= OLDEST else ""
+
+
+def day_of(text: str, message: Speech) -> str:
+    """A day of the year, or a feast as it is called."""
+    if match := message.patterns["DAY"].search(text):
+        return next(iter(_day(match, message)), "")
+    return text if message.patterns["FEAST"].fullmatch(text) and not message.holds("DAY") else ""
 
 
 def _age(match: re.Match[str], _message: Speech) -> list[str]:

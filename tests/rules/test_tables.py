@@ -22,7 +22,7 @@ def rows(section: Literal["moods", "facts"]) -> Iterator[tuple[Language, Row, st
 
 
 def keywords(text: str, language: Language) -> list[str]:
-    drafts_by_clause = facts.stated(clause.read_clauses(text, language), "x", NOW, language)
+    drafts_by_clause = facts.stated(text, clause.read_clauses(text, language), "x", NOW, language)
     return [fact.keyword for _, drafts in drafts_by_clause for fact in drafts]
 
 

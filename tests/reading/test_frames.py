@@ -1,0 +1,64 @@
+"""What a sentence states by frames: values are heard in words that no example has, and none in words that only look so."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from moechat.model import Exchange
+from moechat.reading import frames, nearness
+from moechat.rules.reading import understand
+
+AT = datetime(2026, 5, 4, 20, tzinfo=UTC)
+
+
+def facts(text: str) -> set[tuple[str, str, str]]:
+    return {(one.entity, one.keyword, one.target) for one in understand(Exchange("x", AT, text, "")).facts}
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("hiya, i'm mara, 34, i live in bristol", {("user", "name", "Mara"), ("user", "age", "34"), ("user", "home", "Bristol")}),
+        ("my daughter ivy is three", {("user", "daughter", "Ivy"), ("Ivy", "age", "3")}),
+        ("my sister lives in leeds", {("sister", "home", "Leeds")}),
+        ("twenty years as a glazier and i still love it", {("user", "job", "glazier")}),
+        ("dairy goes right through me", {("user", "allergy", "dairy")}),
+        ("我叫李雷今年34在杭州当会计", {("user", "名字", "李雷"), ("user", "年龄", "34")}),
+        ("我姐姐定居成都", {("姐姐", "住址", "成都")}),
+        ("干了二十年焊工", {("user", "职业", "焊工")}),
+    ],
+)  # fmt: skip
+def test_a_fact_is_heard_however_it_is_typed(text: str, stated: set[tuple[str, str, str]]) -> None:
+    assert stated <= facts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "65 quid for a haircut", "there were two, 31", "einstein's birthday is march 14", "i'm a mess today",
+        "if i lived in leeds i'd cycle", "do you live in leeds?", "call me later", "i'm 90% sure",
+        "the lad next door is a welder", "my phone is 7", "stuck in frankfurt, send snacks",
+        "爱因斯坦的生日是3月14", "我是夜猫子", "要是我住杭州就好了", "气温34", "我被公司裁员了", "叫我起床", "我该当护士还是老师",
+    ],
+)  # fmt: skip
+def test_words_that_only_look_like_a_fact_state_none(text: str) -> None:
+    assert facts(text) == set()
+
+
+def test_what_another_has_is_not_the_users() -> None:
+    told = "my brother is allergic to nuts", "我弟对花生过敏", "my mum speaks welsh", "我妈会说粤语"
+    assert {entity for text in told for entity, _, _ in facts(text)} == {"brother", "弟", "mum", "妈"}
+
+
+def test_each_mark_of_the_examples_is_of_a_kind_that_is_weighed_and_kept_as_something() -> None:
+    kinds = {value.kind for one in frames.examples() for value in one.values}
+    assert kinds == set(frames.load().kinds) - {frames.NONE}
+    assert kinds - {"age", "birthday"} == set(frames.SORTS)
+
+
+def test_the_stored_weights_are_those_of_the_frames() -> None:
+    near = nearness.fitted(frames.VALUES)
+    assert near is not None
+    assert {frames.load().examples, near.examples} == {frames.digest(frames.examples())}, "make sayings"
