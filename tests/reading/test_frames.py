@@ -25,8 +25,8 @@ def facts(text: str) -> set[tuple[str, str, str]]:
         ("my sister lives in leeds", {("sister", "home", "Leeds")}),
         ("twenty years as a glazier and i still love it", {("user", "job", "glazier")}),
         ("dairy goes right through me", {("user", "allergy", "dairy")}),
-        ("我叫李雷今年34在杭州当会计", {("user", "名字", "李雷"), ("user", "年龄", "34")}),
-        ("我姐姐定居成都", {("姐姐", "住址", "成都")}),
+        ("我叫李雷今年34在杭州当会计", {("user", "名字", "李雷"), ("user", "住址", "杭州")}),
+        ("我姐姐住在成都", {("姐姐", "住址", "成都")}),
         ("干了二十年焊工", {("user", "职业", "焊工")}),
     ],
 )  # fmt: skip
