@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
@@ -214,7 +213,7 @@ class Conversation:
             if self._left_out in (ids := [exchange.id for exchange in context]):
                 context = context[ids.index(self._left_out) + 1 :]
             # 2. The cue is made, and all recipes run side by side. 3. What they found is fused and merged within the budget.
-            recollection = self._recall(text, now, context, own=id_)
+            recollection = self._recall(text, now, context, own=id_, sent=sent, goes_on=bool(own_reply))
             request = assembly.request(  # 4. the prompt
                 self._layers, self._context, context, recollection, text, now, own=id_, sent=sent, going_on=own_reply
             )
@@ -231,13 +230,25 @@ class Conversation:
             self._layers.sync()
 
     def _recall(
-        self, text: str, now: datetime, context: Sequence[Exchange], *, own: str = "", brings_up: str = ""
+        self,
+        text: str,
+        now: datetime,
+        context: Sequence[Exchange],
+        *,
+        own: str = "",
+        brings_up: str = "",
+        sent: Sent | None = None,
+        goes_on: bool = False,
     ) -> Recollection:
         """``context`` is what the model is shown of the talk. ``own`` is the exchange that is being answered (again): it is
         not a memory of itself."""
-        so_far = partial(world.so_far, self._store.tree, own, self.name)
-        last = context[-1].char if context else ""
-        cue = self._layers.cue(text, now, last, self.name, world.messages(context), so_far)
+        last, character = context[-1].char if context else "", self._file.character
+        greeting = self._context.greeting(character.greeting) if sent is None else sent.greeting
+        scene = world.scene(
+            self._store, character, own, self.name, context, greets=bool(greeting), goes_on=goes_on,
+            greeting=greeting if sent or self._context.from_the_start(context) else "",
+        )  # fmt: skip
+        cue = self._layers.cue(text, now, last, self.name, scene)
         in_context = {own, *(exchange.id for exchange in context)}
         recollection = self._layers.recall(cue, in_context, brings_up)
         return replace(recollection, dropped=[one for one in recollection.dropped if one.memory.id != own])

@@ -6,9 +6,10 @@ Everything that costs something is computed once, lazily, and shared by all reci
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -38,13 +39,37 @@ class SoFar:
     fired_at: Mapping[str, int] = field(default_factory=dict)
 
 
+def drawn(seed: str) -> float:
+    """Chance, from 0 to 1, the same for the same seed."""
+    return int.from_bytes(blake2b(seed.encode(), digest_size=4).digest()) / 2**32
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a message is said in, as a world book asks for it.
+
+    ``before`` are the messages before it, the newest first, each with who said it; ``speaker`` says this one; the talk began with
+    ``greeting`` ("": it does not begin here). ``about`` has what is told of the two beside the talk, by name; ``names`` are
+    what ``{{user}}`` and ``{{char}}`` stand for; the character has the ``aliases``. ``reasons`` say why a reply is made.
+    """
+
+    before: Sequence[tuple[str, str]] = ()
+    speaker: str = ""
+    greeting: str = ""
+    so_far: Callable[[], SoFar] = SoFar
+    about: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    aliases: Collection[str] = ()
+    reasons: Collection[str] = ("normal",)
+    chance: Callable[[str], float] = drawn
+
+
 @dataclass(frozen=True)
 class Cue:
     """One message of a talk, and what recall needs to know of it: ``text`` as it was sent, for rules, and ``query`` to search by.
 
     ``embed`` gives the (n, dim) unit vectors of queries, or None where the model fails; it is None where no model serves.
-    ``before`` are the messages before it in the context, the newest first; ``so_far`` says what became of entries of the world
-    book in the talk. ``parts`` are the questions of a text that asks several.
+    ``scene`` is what the world book is told of the talk. ``parts`` are the questions of a text that asks several.
     """
 
     text: str
@@ -55,8 +80,7 @@ class Cue:
     anchors: Anchors | None = None
     talk: str = ""
     contained: Containment = field(default_factory=Containment)
-    before: Sequence[str] = ()
-    so_far: Callable[[], SoFar] = SoFar
+    scene: Scene = Scene()
     sought: str = ""
     parts: Sequence[str] = ()
     second: when.SecondReader | None = None

@@ -42,6 +42,11 @@ class Lore:
     ``only_recursion`` is the round from which on it may be woken, and by other entries alone (0: also by the talk). ``sticky``,
     ``cooldown`` and ``delay`` count messages of the talk: how long it stays, how long it then rests, and how many must come
     before it. ``probability`` is in percent.
+
+    Of those that share a ``group`` (names with commas between them) one fires: one that ``goes_first``, else by ``weight``;
+    ``by_score``: only if no other has more of its keys in the talk. ``outlet`` names where a text asks for its words
+    (``{{outlet::…}}``). ``also_in``: what else is searched for its keys. ``triggers``: why a reply is made, where that matters.
+    It is for the ``characters`` of these names alone, or (``spares``) for all others.
     """
 
     id: str
@@ -75,6 +80,15 @@ class Lore:
     delay: int = 0
     probability: float = 100.0
     is_bare: bool = False
+    group: str = ""
+    goes_first: bool = False
+    weight: int = 100
+    by_score: bool = False
+    outlet: str = ""
+    also_in: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    characters: tuple[str, ...] = ()
+    spares: bool = False
 
 
 USUAL = Lore("", "", "", "")

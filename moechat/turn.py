@@ -41,6 +41,12 @@ class Sent:
     wishes: Mapping[str, Any] = field(default_factory=dict)
     begins: bool = False
 
+    @property
+    def greeting(self) -> str:
+        """What the front end shows before the first message of all, "" where that is the user's."""
+        first = next((one for one in self.before if one.role != "system"), None)
+        return first.content if first and first.role == "assistant" else ""
+
 
 @dataclass(frozen=True)
 class Recalled:

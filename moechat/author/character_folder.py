@@ -30,7 +30,7 @@ CHARX = "card.charx"
 MAX_GREETING = 300  # Characters of a greeting in a preview.
 MAX_TITLES = 8  # Titles of entries there.
 _UNHEEDED_FIELDS = ("group_only_greetings", "creator_notes_multilingual")
-_UNHEEDED_EXTENSIONS = ("depth_prompt", "regex_scripts", "world")
+_HEEDED_EXTENSIONS = ("depth_prompt", "talkativeness", "fav")  # The last says something of a list of characters alone.
 _FIXED = ("overrides",)  # Keys of character.yaml that only a hand writes.
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
 
@@ -74,7 +74,11 @@ def unheeded(value: Card) -> dict[str, int]:
     data, own_book = card.data_of(value), card.book_of(value)
     counts = {name: 1 for name in _UNHEEDED_FIELDS if data.get(name)}
     extensions = book.only(data.get("extensions"), dict)
-    counts |= {f"extensions.{name}": 1 for name in _UNHEEDED_EXTENSIONS if extensions.get(name)}
+    counts |= {
+        f"extensions.{name}"[:60]: 1 for name, one in extensions.items() if one and name not in _HEEDED_EXTENSIONS
+    }
+    if book.only(extensions.get("depth_prompt"), dict).get("prompt") and "note" not in card.keys_of(value):
+        counts["extensions.depth_prompt"] = 1
     others = [one for one in book.only(data.get("assets"), list) if book.only(one, dict).get("type") != "icon"]
     counts |= {"assets": len(others)} if others else {}
     counts |= book.unheeded(own_book) if own_book else {}

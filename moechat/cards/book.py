@@ -28,7 +28,7 @@ Dialect = Literal["world", "card", "risu", "novelai", "agnai"]
 
 SCAN_DEPTH = 2  # Messages that are searched where a book does not say.
 MAX_NUMBER = 1_000_000
-MAX_DECORATED_DEPTH = 10_000
+MAX_DEPTH = 10_000
 _DECORATOR = re.compile(r"(@@@?)([a-z_]+)[ \t]*(.*)", re.IGNORECASE)
 
 
@@ -61,27 +61,27 @@ WORLD_FIELDS: Mapping[str, WorldField] = {
     "probability": WorldField(100, "extensions.probability", "probability"),
     "useProbability": WorldField(True, "extensions.useProbability", ""),
     "depth": WorldField(4, "extensions.depth", "depth"),
-    "outletName": WorldField("", "extensions.outlet_name"),
-    "group": WorldField("", "extensions.group"),
-    "groupOverride": WorldField(False, "extensions.group_override"),
-    "groupWeight": WorldField(100, "extensions.group_weight"),
+    "outletName": WorldField("", "extensions.outlet_name", "outlet"),
+    "group": WorldField("", "extensions.group", "group"),
+    "groupOverride": WorldField(False, "extensions.group_override", "goes_first"),
+    "groupWeight": WorldField(100, "extensions.group_weight", "weight"),
     "scanDepth": WorldField(None, "extensions.scan_depth", "scan_depth"),
     "caseSensitive": WorldField(None, "extensions.case_sensitive", "case"),
     "matchWholeWords": WorldField(None, "extensions.match_whole_words", "whole_words"),
-    "useGroupScoring": WorldField(None, "extensions.use_group_scoring"),
+    "useGroupScoring": WorldField(None, "extensions.use_group_scoring", "by_score"),
     "automationId": WorldField("", "extensions.automation_id"),
     "role": WorldField(0, "extensions.role", "role"),
     "sticky": WorldField(None, "extensions.sticky", "sticky"),
     "cooldown": WorldField(None, "extensions.cooldown", "cooldown"),
     "delay": WorldField(None, "extensions.delay", "delay"),
-    "matchPersonaDescription": WorldField(False, "extensions.match_persona_description"),
-    "matchCharacterDescription": WorldField(False, "extensions.match_character_description"),
-    "matchCharacterPersonality": WorldField(False, "extensions.match_character_personality"),
-    "matchCharacterDepthPrompt": WorldField(False, "extensions.match_character_depth_prompt"),
-    "matchScenario": WorldField(False, "extensions.match_scenario"),
-    "matchCreatorNotes": WorldField(False, "extensions.match_creator_notes"),
-    "triggers": WorldField([], "extensions.triggers"),
-    "characterFilter": WorldField({"isExclude": False, "names": [], "tags": []}, "extensions.character_filter"),
+    "matchPersonaDescription": WorldField(False, "extensions.match_persona_description", ""),
+    "matchCharacterDescription": WorldField(False, "extensions.match_character_description", ""),
+    "matchCharacterPersonality": WorldField(False, "extensions.match_character_personality", ""),
+    "matchCharacterDepthPrompt": WorldField(False, "extensions.match_character_depth_prompt", ""),
+    "matchScenario": WorldField(False, "extensions.match_scenario", ""),
+    "matchCreatorNotes": WorldField(False, "extensions.match_creator_notes", ""),
+    "triggers": WorldField([], "extensions.triggers", "triggers"),
+    "characterFilter": WorldField({"isExclude": False, "names": [], "tags": []}, "extensions.character_filter", ""),
 }
 _FIELDS: Mapping[str, WorldField] = {
     **WORLD_FIELDS,  # An entry of a card has these besides:
@@ -89,6 +89,12 @@ _FIELDS: Mapping[str, WorldField] = {
     "priority": WorldField(None, "priority", "priority"),
     "use_regex": WorldField(False, "use_regex", "regex"),
 }
+_ALSO_IN: Mapping[str, str] = {
+    "matchPersonaDescription": "user_persona", "matchCharacterDescription": "persona",
+    "matchCharacterPersonality": "personality", "matchCharacterDepthPrompt": "note", "matchScenario": "scenario",
+    "matchCreatorNotes": "creator_notes",
+}  # fmt: skip
+"""Where else an entry of world info is searched for, as keys of ``character.yaml``."""
 _WORLD_NAMES: Mapping[str, str] = {one.field: name for name, one in _FIELDS.items() if one.field}
 _ELSEWHERE: Mapping[Dialect, Mapping[str, str]] = {  # What has no name of its own there has that of world info.
     "risu": {
@@ -160,15 +166,10 @@ def entries_of(value: Any, file: str) -> list[Lore]:
         return []
     book = inner(value)
     worlds = {id_: as_world(entry, dialect) for id_, entry in raw_entries(value)}
-    speaks_of_recursion = any(
-        one.get(key)
-        for one in worlds.values()
-        for key in ("excludeRecursion", "preventRecursion", "delayUntilRecursion")
-    )
-    recursive = book.get("recursive_scanning")
+    recursive, is_tavern = book.get("recursive_scanning"), dialect in ("world", "card")
     usual = replace(
         USUAL, file=file, scan_depth=_whole(book.get("scan_depth"), SCAN_DEPTH), budget=_whole(book.get("token_budget"), 0),
-        recursive=recursive if isinstance(recursive, bool) else speaks_of_recursion, whole_words=False, is_bare=True,
+        recursive=recursive if isinstance(recursive, bool) else is_tavern, whole_words=is_tavern, is_bare=True,
     )  # fmt: skip
     return [_lore(f"{file}#{id_}", world, usual) for id_, world in worlds.items()]
 
@@ -190,6 +191,9 @@ def _lore(id_: str, world: Entry, usual: Lore) -> Lore:
         "enabled": world.get("disable") is not True,
         "always": decoration.activate,
         "never": decoration.dont_activate,
+        "also_in": tuple(place for name, place in _ALSO_IN.items() if world.get(name) is True),
+        "characters": _texts(only(world.get("characterFilter"), dict).get("names")),
+        "spares": only(world.get("characterFilter"), dict).get("isExclude") is True,
     }
     if values.get("regex") or not world.get("selective", True):
         values["secondary"] = ()
@@ -384,7 +388,7 @@ def _decoration(name: str, argument: str) -> object:
     if name in ("activate", "dont_activate"):
         return True
     if name == "depth" and argument.isdecimal() and len(argument) < 6:
-        return min(int(argument), MAX_DECORATED_DEPTH)
+        return min(int(argument), MAX_DEPTH)
     return argument if name == "role" and argument in LORE_ROLES else None
 
 
@@ -396,6 +400,7 @@ def unheeded(value: Any) -> dict[str, int]:
     for _, entry in raw_entries(value):
         world = as_world(entry, dialect or "world")
         used = [name for name in kept if world.get(name) not in (None, False, "", [], WORLD_FIELDS[name].usual)]
+        used += ["characterFilter.tags"] if only(world.get("characterFilter"), dict).get("tags") else []
         for name in (*used, *(f"@@{name}" for name in decorated(only(world.get("content"), str)).unheeded)):
             counts[name] = counts.get(name, 0) + 1
     return counts

@@ -13,6 +13,7 @@ from typing import Any
 
 from moechat.cards import book
 from moechat.errors import DataError
+from moechat.lore import LORE_ROLES
 from moechat.store.plain import json_value
 
 Card = dict[str, Any]
@@ -29,6 +30,8 @@ TEXTS: Mapping[str, str] = {
 """Keys of ``character.yaml`` that hold text, and the fields of a card that they are."""
 LISTS: Mapping[str, str] = {"greetings": "alternate_greetings", "tags": "tags"}
 """Those that hold several texts."""
+NOTE: Mapping[str, str] = {"note": "prompt", "note_depth": "depth", "note_role": "role"}
+"""Those of the note within the talk, and what they are called in the ``depth_prompt`` of a card's extensions."""
 FIELDS: Mapping[str, str] = {**TEXTS, **LISTS}
 V1_FIELDS = ("name", "description", "personality", "scenario", "first_mes", "mes_example")
 OTHER_NAMES: Mapping[str, str] = {  # Pygmalion's, and those of text-generation-webui
@@ -90,7 +93,17 @@ def keys_of(card: Card) -> dict[str, Any]:
     for key, name in LISTS.items():
         texts = [text for text in book.only(field(card, name), list) if isinstance(text, str) and text.strip()]
         keys |= {key: texts} if texts else {}
+    note = _note(card)
+    if isinstance(text := note.get("prompt"), str) and text.strip():
+        depth, role = note.get("depth"), note.get("role")
+        keys |= {"note": text} | ({"note_role": role} if role in LORE_ROLES else {})
+        if isinstance(depth, int) and not isinstance(depth, bool) and depth >= 0:
+            keys["note_depth"] = str(min(depth, book.MAX_DEPTH))
     return keys
+
+
+def _note(card: Card) -> dict[str, Any]:
+    return book.only(book.only(data_of(card).get("extensions"), dict).get("depth_prompt"), dict)
 
 
 def book_of(card: Card) -> dict[str, Any] | None:
@@ -109,9 +122,14 @@ def with_keys(card: Card, keys: Mapping[str, Any]) -> Card:
     changes = {
         FIELDS[key]: value for key, value in keys.items() if key in FIELDS and value != now.get(key, type(value)())
     }
-    if not isinstance(card.get("data"), dict) and any(name not in V1_FIELDS for name in changes):
+    note = {NOTE[key]: value for key, value in keys.items() if key in NOTE and value != now.get(key, "")}
+    if not isinstance(card.get("data"), dict) and (note or any(name not in V1_FIELDS for name in changes)):
         card = upgraded(card, "v2")
     data = data_of(card)
+    if note:
+        note |= {"depth": int(note["depth"])} if "depth" in note else {}
+        own = book.only(data.get("extensions"), dict)
+        data["extensions"] = own | {"depth_prompt": {"prompt": "", "depth": 4, "role": "system"} | _note(card) | note}
     for name, value in changes.items():
         other = next(
             (one for one, same in OTHER_NAMES.items() if same == name and one in data and name not in data), name

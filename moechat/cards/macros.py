@@ -33,7 +33,8 @@ class Macros:
 
     ``values`` has what is replaced by name (``char``, ``user``, ``original`` …). With ``now``, the macros of time and chance are
     filled, too; without it they stay, to be filled when a prompt is made. ``pick`` chooses the same for the same ``seed`` and
-    place, ``random`` and ``roll`` anew by ``chance``.
+    place, ``random`` and ``roll`` anew by ``chance``. ``outlets`` has the words of entries
+    of a world book, by the name of their place.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Macros:
     language: str = "en"
     seed: str = ""
     chance: random.Random = field(default_factory=random.Random)
+    outlets: Mapping[str, str] = field(default_factory=dict)
 
     def fill(self, text: str) -> str:
         """The text with every macro replaced."""
@@ -94,6 +96,7 @@ class Macros:
 
 
 _WITH_NOW: Mapping[str, Callable[[Macros, str, int], str | None]] = {
+    "outlet": lambda macros, argument, place: macros.outlets.get(argument.strip(), ""),
     "random": Macros._chosen, "pick": Macros._picked, "roll": Macros._rolled, "time": Macros._time, "date": Macros._date,
     "weekday": Macros._weekday,
 }  # fmt: skip

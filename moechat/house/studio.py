@@ -23,7 +23,7 @@ from moechat.cards import book, card, container, png
 from moechat.cards.container import CardFile, Kind
 from moechat.compat import foreign_talk, persona
 from moechat.compat.concept_nodes import NODES
-from moechat.cue import SoFar
+from moechat.cue import Scene, SoFar
 from moechat.errors import DataError, FieldError, MoeChatError, NameTaken, NotFound
 from moechat.house.bundle import Bundle
 from moechat.house.owners import Owner
@@ -331,5 +331,6 @@ def lore_test(path: Path, messages: Sequence[str]) -> tuple[list[Judgement], dic
         if not entries:
             raise MoeChatError(f"{path}: holds no entries of a lorebook")
     patterns = Patterns()
-    spoken = list(reversed(messages))
-    return judged(entries, spoken, lambda: SoFar(len(spoken)), patterns), patterns.problems
+    *before, text = messages
+    scene = Scene([("", one) for one in reversed(before)], so_far=lambda: SoFar(len(messages)))
+    return judged(entries, text, scene, patterns), patterns.problems

@@ -163,7 +163,7 @@ class Context:
         """The talk as messages. One that is seen from its start begins with what history.yaml held, which
         ``context_length`` counts, else with the character's greeting."""
         talk = messages(kept, owner)
-        if not self._from_the_start(kept):
+        if not self.from_the_start(kept):
             return talk
         if not self._before:
             return [Message("assistant", greeting), *talk] if greeting else talk
@@ -171,7 +171,11 @@ class Context:
         whole = [*self._before, *talk]
         return whole[-max(length, len(talk)) :] if length else whole
 
-    def _from_the_start(self, kept: Sequence[Exchange]) -> bool:
+    def greeting(self, words: str) -> str:
+        """The greeting where this talk began with it: not where history.yaml held what came before, nor among several."""
+        return "" if self._before or self.store.tree.cast(self.talk_name) else words
+
+    def from_the_start(self, kept: Sequence[Exchange]) -> bool:
         tree = self.store.tree
         if not kept:
             leaf = tree.leaf(self.talk_name)

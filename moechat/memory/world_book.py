@@ -12,7 +12,7 @@ By name, an entry fires as its author's rules say (``firing``).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from moechat.author import world_files
 from moechat.author.world_files import LoreFile
-from moechat.cue import SoFar
+from moechat.cue import Scene
 from moechat.errors import DataError, EmbeddingError, MoeChatError, shown
 from moechat.index.dense import embed_kept
 from moechat.index.vector_rows import Ints, Keys, text_key
@@ -94,22 +94,23 @@ class WorldBook:
         its ``scan_depth`` nearest entries with a score of at least ``threshold``; an entry whose keyword or key stands
         in ``text`` (the whole message; default: the clauses) scores 1.0; constant entries are always there.
         """
-        judgements = self.judged(["\n".join(clauses) if text is None else text])
+        judgements = self.judged("\n".join(clauses) if text is None else text)
         near = self.near(judgements, clauses, clause_vectors, scan_depth=scan_depth, threshold=threshold)
         return [*(hit.whole() for hit, _ in self.fired(judgements)), *near]
 
-    def judged(self, messages: Sequence[str], so_far: Callable[[], SoFar] = SoFar) -> list[Judgement]:
-        """Whether each entry fires by its rules; ``messages`` are the newest first."""
+    def judged(self, text: str, scene: Scene | None = None) -> list[Judgement]:
+        """Whether each entry fires by its rules."""
         patterns = Patterns()
-        judgements = firing.judged(self.entries, messages, so_far, patterns)
+        judgements = firing.judged(self.entries, text, scene, patterns)
         self.faulty_patterns = {**self.faulty_patterns, **patterns.problems}
         return judgements
 
     def fired(self, judgements: Sequence[Judgement]) -> Candidates:
-        """Those that fire, the highest priority first; one for which its book has no room is dropped."""
-        fires = firing.by_priority(one for one in judgements if one.fires)
-        over = firing.over_budget(fires)
-        return [(_fired(one), "budget" if one.entry.id in over else "") for one in fires]
+        """Those that fire and have words, the highest priority first, and those for which their book has no room."""
+        fires = firing.by_priority(
+            one for one in judgements if one.entry.text and (one.fires or one.why == firing.BUDGET)
+        )
+        return [(_fired(one), "" if one.fires else firing.BUDGET) for one in fires]
 
     def pattern_problems(self) -> list[str]:
         """Patterns that are none or take too long, in words."""

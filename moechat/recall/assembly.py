@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -53,7 +53,7 @@ HEADED = (
     "time",
 )
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
-_WITH_MACROS = (*_IN_PERSONA, "system_prompt")
+_WITH_MACROS = (*_IN_PERSONA, "system_prompt", "note")
 
 
 def request(
@@ -253,8 +253,9 @@ def assemble(
     keeps a card of its own, ours is what is known alone, near the end."""
     if background.stable.name and character.user_name == USER_NAMES[character.language]:
         character = character.with_user(background.stable.name)
-    character = _at_this_moment(character, now, background.talk)
-    there = placed((hit for hit in recollection.hits if hit.layer == "lore"), background.lore)
+    lore = [hit for hit in recollection.hits if hit.layer == "lore"]
+    character = _at_this_moment(character, now, background.talk, placed(lore, background.lore).outlets)
+    there = placed(lore, background.lore, None if sent and sent.keeps_card else character)
     lead = _lead(character, prompts, there, background.stable)
     lead += [Message("system", company)] if company else []
     rest = replace(recollection, hits=[hit for hit in recollection.hits if hit.id not in there.ids])
@@ -272,7 +273,7 @@ def assemble(
             lead, behind = [], []
     notes = (*there.around.get("before_note", ()), *blocks, *there.around.get("after_note", ()))
     tail = Message("system", "\n\n".join(notes))
-    end = [*behind, *there.at(1), message, *there.at(0), *after]
+    end = [*there.at(1), message, *there.at(0), *after, *behind]
     if recalled_position == "before_history":
         return [*lead, tail, *there.within(history), *end]
     return [*lead, *there.within(history), tail, *end]
@@ -287,10 +288,10 @@ def _lead(character: Character, prompts: Prompts, there: Placed, stable: Stable)
     ]  # fmt: skip
 
 
-def _at_this_moment(character: Character, now: datetime, talk: str) -> Character:
-    """The character with the macros of time and chance replaced in its texts."""
+def _at_this_moment(character: Character, now: datetime, talk: str, outlets: Mapping[str, str]) -> Character:
+    """The character with the macros of time, chance and outlets replaced in its texts."""
     names = {"char": character.name, "user": character.user_name}
-    macros = Macros(names, now, character.language, f"{character.folder.name}/{talk}")
+    macros = Macros(names, now, character.language, f"{character.folder.name}/{talk}", outlets=outlets)
     texts: dict[str, Any] = {key: macros.fill(getattr(character, key)) for key in _WITH_MACROS}
     examples = character.examples
     texts["examples"] = (

@@ -17,7 +17,7 @@ from moechat import when
 from moechat.ai.chat_model import ChatModel
 from moechat.author.official import Official
 from moechat.cards.macros import Macros
-from moechat.cue import Cue, SoFar
+from moechat.cue import Cue, Scene
 from moechat.index import traits
 from moechat.index.dense import Dense, Space
 from moechat.index.vectors import VectorTable, having
@@ -140,21 +140,22 @@ class Layers:
         now: datetime,
         previous_reply: str,
         talk: str = "",
-        before: Sequence[str] = (),
-        so_far: Callable[[], SoFar] = SoFar,
+        scene: Scene | None = None,
     ) -> Cue:
-        """``before`` is what was said last, the latest first: what leans on it is searched together with it. Of a text that was
-        pasted, its beginning and its end are what is asked."""
+        """What leans on what was said before it in the ``scene`` is searched together with that. Of a text that was pasted, its
+        beginning and its end are what is asked."""
+        scene = scene or Scene()
+        before = [words for _, words in scene.before[:2]]
         if len(text) > LONGEST_CUE:
             text = f"{text[: LONGEST_CUE // 2]}\n{text[-LONGEST_CUE // 2 :]}"
         who = self.character()
         sought = follows.together(
-            text, now, before[:2] or [previous_reply], (who.user_name, who.name), partial(_has_heard, self)
+            text, now, before or [previous_reply], (who.user_name, who.name), partial(_has_heard, self)
         )
         embed = self.dense.query if self.dense.serving else None
         widths, contained = self.config().time.widths, self.store.contained
         return Cue(
-            text, now, previous_reply, embed, widths, self._anchors.resolve, talk, contained, before, so_far, sought,
+            text, now, previous_reply, embed, widths, self._anchors.resolve, talk, contained, scene, sought,
             follows.parts(text), when.second_reader(self.config().time.second_reader),
         )  # fmt: skip
 

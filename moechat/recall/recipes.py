@@ -141,7 +141,7 @@ class ConfiguredRecipes:
         return self.episodic.matters(cue, floor * NEAR_MATTER if has_answer else 0.0)
 
     def _judged(self, cue: Cue) -> list[Judgement]:
-        return cue.once("book", lambda: self.book().judged([cue.text, *cue.before], cue.so_far))
+        return cue.once("book", lambda: self.book().judged(cue.text, cue.scene))
 
     def threshold(self, recipe: str, brings_up: str = "") -> float:
         """The least score of a recipe: the configured one, else the one that was fitted to the serving embedding model,

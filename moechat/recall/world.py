@@ -10,31 +10,51 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from moechat.cards.macros import Macros
-from moechat.cue import SoFar
+from moechat.cue import Scene, SoFar
+from moechat.lore import LoreRole
+from moechat.memory.firing import STICKY
 from moechat.model import Exchange, Hit, Lore, Message, Recollection
+from moechat.settings.character import Character
 from moechat.store.kinds import Store
 from moechat.store.tree import Tree
 
 AROUND = ("before_char", "after_char", "before_examples", "after_examples")
-STICKS = "sticky"
+ABOUT = ("user_persona", "persona", "personality", "note", "scenario", "creator_notes")
+AGAIN = ("swipe", "regenerate")  # Another reply is either in the program that books name these for.
+ROLES = ("assistant", "user", "system")  # In this order at one depth.
 MAX_EXCHANGES = 1000  # Exchanges of a talk that are searched for what fired.
 
 
-def messages(context: Sequence[Exchange]) -> list[str]:
-    """The messages of a context, the newest first."""
-    return [side for one in reversed(context) for side in (one.heard, one.sent) if side]
+def scene(
+    store: Store, character: Character, own: str, talk: str, context: Sequence[Exchange], *, greeting: str = "",
+    greets: bool = False, goes_on: bool = False,
+) -> Scene:  # fmt: skip
+    """What the message of an exchange ("": the next one) of a talk is said in. ``context`` are those before it; where they reach
+    to the beginning of the talk, and it ``greets``, they begin with ``greeting``."""
+    node, exchange = store.tree.nodes.get(own), store.exchanges.of([own]).get(own) if own else None
+    again = bool(node and node.variants)
+    before = [
+        side for one in reversed(context)
+        for side in ((character.name, one.heard), (one.speaker or character.user_name, one.sent)) if side[1]
+    ]  # fmt: skip
+    return Scene(
+        before, (exchange and exchange.speaker) or character.user_name, greeting,
+        lambda: so_far(store.tree, own, talk, greets=greets), {key: getattr(character, key) for key in ABOUT},
+        {"char": character.name, "user": character.user_name}, {character.folder.name, character.name},
+        ("continue",) if goes_on else AGAIN if again else ("normal",),
+    )  # fmt: skip
 
 
-def so_far(tree: Tree, own: str, talk: str) -> SoFar:
+def so_far(tree: Tree, own: str, talk: str, *, greets: bool = False) -> SoFar:
     """What a talk was before an exchange ("": before its next one)."""
     ids = list(tree.ancestors(tree.parents.get(own) if own else tree.leaf(talk)))
     fired_at: dict[str, int] = {}
     for place, id_ in enumerate(ids[:MAX_EXCHANGES]):
         node = tree.nodes.get(id_)
         for row in node.variant.hits if node and node.variant else ():
-            if row.get("why", STICKS) != STICKS:
-                fired_at.setdefault(str(row.get("id", "")), 2 * (len(ids) - place) - 1)
-    return SoFar(2 * len(ids) + 1, fired_at)
+            if row.get("why", STICKY) != STICKY:
+                fired_at.setdefault(str(row.get("id", "")), 2 * (len(ids) - place) - 1 + greets)
+    return SoFar(2 * len(ids) + 1 + greets, fired_at)
 
 
 def fires(store: Store) -> list[dict[str, str]]:
@@ -58,11 +78,12 @@ def filled(recollection: Recollection, macros: Macros) -> Recollection:
 
 @dataclass(frozen=True)
 class Placed:
-    """The words of entries that have a place of their own (``around``, by place; ``deep``, by messages before the end),
-    and the ids of those entries."""
+    """The words of entries that have a place of their own (``around``, by place; ``deep``, by messages before the end;
+    ``outlets``, by name), and the ids of those entries."""
 
     around: Mapping[str, Sequence[str]] = field(default_factory=dict)
     deep: Sequence[tuple[int, Message]] = ()
+    outlets: Mapping[str, str] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
 
     def system(self, place: str) -> list[Message]:
@@ -80,25 +101,31 @@ class Placed:
 
     def within(self, history: Sequence[Message]) -> list[Message]:
         """The talk up to the message, with what stands in it; deeper entries go at the start."""
-        messages: list[Message] = []
+        messages: list[Message] = [one for far, one in self.deep if far > max(1, len(history) + 1)]
         for place, message in enumerate(history):
-            depth = len(history) - place + 1
-            deeper = [one for far, one in self.deep if far > depth] if place == 0 else []
-            messages += [*deeper, *self.at(depth), message]
-        if not history:
-            messages += [one for far, one in self.deep if far > 1]
+            messages += [*self.at(len(history) - place + 1), message]
         return messages
 
 
-def placed(hits: Iterable[Hit], entries: Mapping[str, Lore]) -> Placed:
-    """The hits that fired by their rules and have a place; lower ``order`` comes first."""
-    there = [(entries[hit.id], hit) for hit in hits if hit.id in entries and hit.why]
-    there = sorted((one for one in there if one[0].position), key=lambda one: one[0].order)
+def placed(hits: Iterable[Hit], entries: Mapping[str, Lore], character: Character | None = None) -> Placed:
+    """The hits that fired by their rules and have a place: lower ``order`` comes first, and of equals what fired last. At one
+    depth and in one role stands one message, which begins with the note of the ``character``."""
+    there = [(entries[hit.id], hit) for hit in hits if hit.id in entries and hit.why and entries[hit.id].position]
+    there.reverse()
     around: dict[str, list[str]] = {}
-    deep: list[tuple[int, Message]] = []
-    for entry, hit in there:
+    deep: dict[tuple[int, LoreRole], list[str]] = {}
+    outlets: dict[str, list[str]] = {}
+    if character and character.note:
+        deep[character.note_depth, character.note_role] = [character.note]
+    for entry, hit in sorted(there, key=lambda one: one[0].order):
         if entry.position == "depth":
-            deep.append((entry.depth, Message(entry.role, hit.text)))
+            deep.setdefault((entry.depth, entry.role), []).append(hit.text)
+        elif entry.position == "outlet":
+            outlets.setdefault(entry.outlet, []).insert(0, hit.text)
         else:
             around.setdefault(entry.position, []).append(hit.text)
-    return Placed(around, deep, frozenset(hit.id for _, hit in there))
+    order = sorted(deep, key=lambda one: (-one[0], ROLES.index(one[1])))
+    return Placed(
+        around, [(depth, Message(role, "\n".join(deep[depth, role]))) for depth, role in order],
+        {name: "\n".join(words) for name, words in outlets.items()}, frozenset(hit.id for _, hit in there),
+    )  # fmt: skip

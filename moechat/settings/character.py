@@ -22,6 +22,7 @@ from moechat.cards import card as cards
 from moechat.cards.container import CARD
 from moechat.cards.macros import Macros
 from moechat.errors import DataError, MoeChatError, NotFound, PathError, shown, together
+from moechat.lore import LORE_ROLES, LoreRole
 from moechat.model import Message
 from moechat.settings import you
 from moechat.settings.config import Config
@@ -47,9 +48,10 @@ class Character:
 
     ``examples`` is a list of messages, or text where an old configuration has text. ``user_persona`` says who the user
     is (MoeChat's ``mask``). ``prompt`` holds further instructions, ``system_prompt`` takes the place of ours
-    (``{{original}}``), ``after_history`` stands behind the talk. A ``nickname`` is what it is called in the talk, and then its
-    ``name`` here. ``greetings`` are others to choose from. ``picture`` is the name of a file of its folder, "" where there is
-    none; ``creator_notes`` are for the user's eyes and in no prompt. ``overrides`` are settings, by section.
+    (``{{original}}``), ``after_history`` stands behind the talk, ``note`` within it, ``note_depth`` messages before its end.
+    A ``nickname`` is what it is called in the talk, and then its ``name`` here. ``greetings`` are others to choose from.
+    ``picture`` is the name of a file of its folder, "" where there is none; ``creator_notes`` are for the user's eyes and in
+    no prompt. ``overrides`` are settings, by section.
     ``source`` is what the files say, the names not filled in.
     """
 
@@ -68,6 +70,9 @@ class Character:
     greetings: Sequence[str] = ()
     system_prompt: str = ""
     after_history: str = ""
+    note: str = ""
+    note_depth: int = 4
+    note_role: LoreRole = "system"
     picture: str = ""
     creator_notes: str = ""
     tags: Sequence[str] = ()
@@ -82,10 +87,11 @@ class Character:
 KEYS = tuple(key.name for key in fields(Character) if key.name not in ("folder", "source"))
 _TEXTS = (
     "persona", "personality", "scenario", "greeting", "user_persona", "prompt", "system_prompt", "after_history",
-    "creator_notes",
+    "note", "creator_notes",
 )  # fmt: skip
 _LISTS = cards.LISTS.keys()
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.I)  # Nobody is called so.
+_DEPTH = re.compile(r"[0-9]{1,6}")
 _PLAIN_NAME = re.compile(r"[^/\\:\x00-\x1f.][^/\\:\x00-\x1f]{0,100}")
 
 
@@ -186,6 +192,10 @@ def _fault(key: str, value: Any) -> str:
         return f"{key} expects text; write it after `{key}: |-`, indented"
     if key == "language" and value not in USER_NAMES:
         return f"language = {shown(value)}: expects zh or en"
+    if key == "note_role" and value not in LORE_ROLES:
+        return f"note_role = {shown(value)}: expects {', '.join(LORE_ROLES)}"
+    if key == "note_depth" and not _DEPTH.fullmatch(value):
+        return f"note_depth = {shown(value)}: expects a whole number, 0 or more"
     if key == "picture" and value and not _PLAIN_NAME.fullmatch(value):
         return f"picture = {shown(value)}: expects the name of a file beside it"
     return ""
@@ -255,6 +265,8 @@ def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -
         overrides=data.get("overrides", {}),
         nickname=data.get("nickname", "").strip(),
         picture=picture,
+        note_depth=int(data.get("note_depth", 4)),
+        note_role=data.get("note_role", "system"),
         tags=data.get("tags", ()),
         source=data,
         **_filled_texts(data, Macros({"char": name, "user": user_name})),

@@ -23,7 +23,7 @@ PLAIN_KEYS: Mapping[str, int] = {"name": 0, "persona": 8, "greeting": 4, "exampl
 """Keys of character.yaml that the form shows at once, each with its lines (0: one field)."""
 MORE_KEYS: Mapping[str, int] = {
     "personality": 2, "scenario": 2, "nickname": 0, "user_name": 0, "user_persona": 2, "prompt": 3, "system_prompt": 4,
-    "after_history": 3, "creator_notes": 3, "tags": 0, "language": 0,
+    "after_history": 3, "note": 3, "note_depth": 0, "note_role": 0, "creator_notes": 3, "tags": 0, "language": 0,
 }  # fmt: skip
 GREETING = "greeting-"  # The other greetings are fields of this name with a number.
 NAMING = ("create", "duplicate", "rename")

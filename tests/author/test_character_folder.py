@@ -61,6 +61,20 @@ def test_what_is_said_otherwise_here_goes_out_with_the_day_of_the_change(folder:
     assert export(folder) == wished | {"data": wished["data"] | {"modification_date": int(NOW.timestamp())}}
 
 
+def test_the_note_of_a_card_goes_out_as_it_came_but_for_what_was_changed(folder: Path, tmp_path: Path) -> None:
+    (folder / FILE).write_text("note_depth: 2\n", encoding="utf-8")
+    assert export(folder)["data"]["extensions"] == V3["data"]["extensions"] | {
+        "depth_prompt": {"prompt": "p", "depth": 2, "role": "system"}
+    }
+    character_folder.write(tmp_path / "old", CardFile("json", V1))
+    (tmp_path / "old" / FILE).write_text("note: hush\nnote_role: user\n", encoding="utf-8")
+    data = export(tmp_path / "old")["data"]
+    assert data["extensions"] == {"depth_prompt": {"prompt": "hush", "depth": 4, "role": "user"}}
+    odd = deepcopy(V3)
+    odd["data"]["extensions"]["depth_prompt"] = {"prompt": ["p"], "depth": "far", "role": "boss"}
+    assert character_folder.preview(CardFile("json", odd)).unheeded["extensions.depth_prompt"] == 1
+
+
 def test_the_world_book_goes_out_in_the_card_and_as_a_book(folder: Path) -> None:
     (folder / "data_base").mkdir()
     (folder / "data_base" / "a.yaml").write_text("quay: {text: stone, keys: [pier], order: 3}\n", encoding="utf-8")
@@ -88,7 +102,7 @@ def test_a_preview_shows_what_a_card_holds_and_what_is_not_obeyed(folder: Path) 
     assert (shown.greeting, shown.greetings, shown.entries) == ("You came, {{user}}.", 2, 2)
     assert (shown.titles, shown.tags, shown.creator_notes) == (["about the lamp", "bell"], ["sea", "Slow"], "Show me.")
     assert shown.unheeded == {
-        "group_only_greetings": 1, "creator_notes_multilingual": 1, "extensions.depth_prompt": 1, "assets": 1, "@@scan_depth": 1,
+        "group_only_greetings": 1, "creator_notes_multilingual": 1, "extensions.x_own": 1, "assets": 1, "@@scan_depth": 1,
     }  # fmt: skip
     odd = character_folder.preview(CardFile("json", V1 | {"scenario": "{{idle}} and {{idle}} {{char}}"}))
     assert (odd.form, odd.entries, odd.has_picture, odd.unheeded) == ("v1", 0, False, {"{{idle}}": 1})

@@ -140,13 +140,19 @@ def test_what_a_book_leaves_out_is_as_it_usually_is_there() -> None:
         ({"entries": [{"keys": ["a"], "content": "w", "use_regex": True}]}, {"regex": True}),
         ({"entries": [{"keys": ["a"], "content": "w", "use_regex": True, "extensions": {"position": 0}}]}, {"regex": False}),
         ({"entries": [{"keys": ["a"], "content": "w"}], "recursive_scanning": True}, {"recursive": True}),
-        ({"entries": [{"keys": ["a"], "content": "w"}]}, {"recursive": False, "probability": 100.0, "enabled": True}),
+        ({"entries": [{"keys": ["a"], "content": "w"}], "recursive_scanning": False}, {"recursive": False}),
+        (
+            {"entries": [{"keys": ["a"], "content": "w"}]},
+            {"recursive": True, "whole_words": True, "probability": 100.0, "enabled": True},
+        ),
         (world({"key": ["a"], "content": "w", "preventRecursion": True}), {"recursive": True, "wakes_none": True}),
         (world({"key": ["a"], "content": "w", "probability": 5, "useProbability": False}), {"probability": 100.0}),
         (world({"key": ["a"], "content": "w", "selective": False, "keysecondary": ["b"]}), {"secondary": ()}),
         (world({"key": [], "content": "w", "comment": ""}), {"keyword": "0", "keys": ()}),
         (world({"key": ["a"], "content": "@@activate\nw"}), {"always": True, "never": False, "text": "w"}),
-        (risu, {"enabled": True, "secondary": ()}),
+        (world({"key": ["a"], "matchScenario": True, "group": "g, h"}), {"also_in": ("scenario",), "group": "g, h"}),
+        (world({"characterFilter": {"isExclude": True, "names": ["T"]}}), {"characters": ("T",), "spares": True}),
+        (risu, {"enabled": True, "secondary": (), "recursive": False, "whole_words": False}),
         *(
             (risu | {"data": [{"key": "a", "content": "w", "mode": mode}]}, {"enabled": mode in ("normal", "constant")})
             for mode in ("normal", "constant", "folder", "multiple")
@@ -172,7 +178,7 @@ def test_values_that_make_no_sense_are_as_usual(value: Any) -> None:
 
 def test_what_is_not_obeyed_is_named() -> None:
     counts = book.unheeded(WORLD)
-    assert counts["group"] == counts["triggers"] == 1 and "sticky" not in counts
+    assert counts == {"automationId": 1, "characterFilter.tags": 1}
     assert book.unheeded(V3["data"]["character_book"]) == {"@@scan_depth": 1}
 
 

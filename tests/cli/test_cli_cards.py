@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_a_preview_writes_nothing_and_names_what_is_not_obeyed(moechat: Shell) -
     assert shown["unheeded"]["{{getvar}}"] == 1 and shown["unheeded"]["@@scan_depth"] == 1
     assert not folder(moechat).exists()
     _, lines, _ = moechat("import", path, "--dry-run")
-    assert any("kept, not obeyed" in line and "extensions.depth_prompt" in line for line in lines)
+    assert any("kept, not obeyed" in line and "extensions.x_own" in line for line in lines)
 
 
 def test_what_was_changed_here_differs_and_all_else_is_equal(moechat: Shell) -> None:
@@ -168,16 +169,62 @@ def test_entries_stand_where_they_say_and_the_turn_tells_why(tmp_path: Path) -> 
     assert (
         texts[1].startswith("FIRST ") and texts[1].count("FIRST") == 1 and "你是小满" in texts[1] and " Ti" in texts[1]
     )
-    assert messages[-2:] == [("user", "DEEP"), ("user", "turn the lamp on")]
-    assert texts[-3] == "LAST 阿明" and "BLOCK" in texts[-4]
+    assert messages[-3:] == [("user", "DEEP"), ("user", "turn the lamp on"), ("system", "LAST 阿明")]
+    assert "BLOCK" in texts[-4] and messages[-6:-4] == [("system", "p"), ("assistant", "You came, 阿明.")]
     assert not any("NEVER" in text for text in texts)
     assert {row["why"] for row in fires} == {"key: lamp"} and {row["id"] for row in fires} >= {"w.json#0", "w.json#4"}
+
+
+def test_a_talk_counts_its_greeting_and_knows_why_a_reply_is_made(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    card = json.loads(json.dumps(V2))
+    card["data"] |= {"description": "A keeper. {{outlet::box}}", "mes_example": ""}
+    card["data"]["extensions"]["depth_prompt"] = {
+        "prompt": "NOTE {{char}} {{getvar::x}} {entries}",
+        "depth": 1,
+        "role": "assistant",
+    }
+    entries = [
+        {"key": ["YOU CAME"], "content": "GREETED", "matchWholeWords": False},
+        {"key": [], "constant": True, "content": "SECOND", "delay": 3},
+        {"key": ["keeper"], "content": "KEPT", "matchCharacterDescription": True},
+        {"key": ["/\\x01阿明: hello/"], "content": "AGAIN", "triggers": ["swipe"]},
+        {"key": ["hello"], "content": "BOXED", "position": 7, "outletName": "box"},
+        {"key": ["hello"], "content": "STAYS", "sticky": 3},
+        {"key": ["hello"], "content": "HERS", "characterFilter": {"names": ["Tide"]}},
+        {"key": ["hello"], "content": "OTHERS", "characterFilter": {"names": ["小满", "Tide"], "isExclude": True}},
+    ]
+    del card["data"]["character_book"]
+    (home.folder / "card.json").write_text(json.dumps(card), encoding="utf-8")
+    (home.folder / "data_base").mkdir()
+    (home.folder / "data_base" / "w.json").write_text(json.dumps(world(*entries)), encoding="utf-8")
+    (home.folder / "character.yaml").write_text("name: Tide\nuser_name: 阿明\n", encoding="utf-8")
+    with home.open(ScriptedModel(["Hm."] * 4, understands=False)) as house:
+        agent = house.agent()
+
+        def fired() -> set[str]:
+            request = agent.conversation.trace(agent.log()[-1]["id"]).messages  # type: ignore[arg-type,union-attr]
+            prompts.append(request)
+            told = "\n".join(one.content for one in request)
+            return {word for word in re.findall("[A-Z]{4,}", told) if word != "NOTE"}
+
+        prompts: list[Any] = []
+        say(agent, "hello")
+        first = {"GREETED", "KEPT", "BOXED", "STAYS", "HERS"}
+        assert fired() == first
+        list(agent.conversation.regenerate())
+        assert fired() == {*first, "AGAIN"}
+        say(agent, "well")
+        assert fired() == {"SECOND", "KEPT", "STAYS"}
+        say(agent, "well, well")
+        assert fired() == {"SECOND", "KEPT"}
+    assert ("assistant", "NOTE Tide  {entries}") in [(one.role, one.content) for one in prompts[0]]
 
 
 def test_an_entry_stays_for_some_messages_then_rests(tmp_path: Path) -> None:
     home = Home.build(tmp_path)
     (home.folder / "data_base").mkdir()
-    entry = {"key": ["lamp"], "content": "The lamp turns.", "sticky": 2, "cooldown": 2, "scanDepth": 1}
+    entry = {"key": ["lamp"], "content": "The lamp turns.", "sticky": 3, "cooldown": 2, "scanDepth": 1}
     (home.folder / "data_base" / "w.json").write_text(json.dumps(world(entry)), encoding="utf-8")
     whys = []
     with home.open(ScriptedModel(["ok"] * 9, understands=False)) as house:

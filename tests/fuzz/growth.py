@@ -27,7 +27,7 @@ from moechat.ai.spoken import spoken
 from moechat.cards import book, card
 from moechat.cards.macros import Macros, unknown
 from moechat.compat import foreign_talk
-from moechat.cue import SoFar
+from moechat.cue import Scene
 from moechat.errors import MoeChatError
 from moechat.index import traits
 from moechat.language import words
@@ -129,7 +129,9 @@ def _fires(text: str) -> None:
     """A book of 300 entries whose keys are patterns, and the talk itself."""
     keys = (f"/{re.escape(text[:20])}+{number}(a+)+$/i" for number in range(300))
     lore = [Lore(id=str(at), keyword=key, text=text[:200], file="", regex=True) for at, key in enumerate(keys)]
-    firing.judged([*lore, Lore(id="x", keyword=text[:60], text=text, file="", whole_words=True)], [text, text], SoFar)
+    firing.judged(
+        [*lore, Lore(id="x", keyword=text[:60], text=text, file="", whole_words=True)], text, Scene([("", text)])
+    )
 
 
 def _header(text: str) -> None:

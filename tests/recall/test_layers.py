@@ -193,7 +193,7 @@ def test_facts_the_world_book_and_the_diary_each_search_a_faiss_index(
 
     def near() -> list[dict[str, float]]:
         """Fact, entry or side of an exchange → its cosine, by each layer, and what the semantic filter lets pass."""
-        cue, judged = layers.cue("河边喝茶", layers.now(), ""), layers.book.judged(["?"])
+        cue, judged = layers.cue("河边喝茶", layers.now(), ""), layers.book.judged("?")
         facts = {hit.text: hit.score for hit in layers.core.search(cue, top_k=5, threshold=-1.0)}
         lore = {hit.id: hit.score for hit in layers.book.near(judged, ["?"], question, scan_depth=5, threshold=-1.0)}
         ranked = layers.diary.index.search("河边喝茶", vector, k=9, spans=(), hints=())
