@@ -198,7 +198,7 @@ def test_a_whole_tavern_folder_is_seen_first_then_taken_in_each_to_its_own(tab: 
     tab.drop("default-user/characters/evil.png", b"\x89PNG\r\n\x1a\n\xff\xff\xff\xffIDAT")
     drawn = tab.drawn()
     for part in ("You came, {{user}}.", "2 条世界书", "2021-03-04 到 2021-03-04", "Ann（1 句）、Tide（1 句）", "没有重复的",
-                 "evil.png: 图片不完整", "<code>group</code>"):  # fmt: skip
+                 "evil.png: 图片不完整", "<code>automationId</code>"):  # fmt: skip
         assert part in drawn, part
     assert tab.house.characters() == [CHARACTER], "nothing is written yet"
     tab.click("take", chosen="1 2 3", act="talk")
