@@ -48,12 +48,13 @@ year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes;
 soak: $(VENV)/.installed-dev     ## the long tests; SEED=7 draws other kills, faults and damage
 	SEED=$(or $(SEED),1) $(PY) -m pytest -m "soak or slow" $(ARGS)
 
-doors: $(VENV)/.installed-dev    ## real front ends before a real server; ARGS="openai", ARGS="sillytavern" (fetched from npm), ARGS="openwebui"; then what others wrote to test servers and cards: ARGS="openapi", ARGS="mcp", ARGS="cards"
+doors: $(VENV)/.installed-dev    ## real front ends before a real server; ARGS="openai", ARGS="sillytavern" (fetched from npm), ARGS="openwebui"; then what others wrote to test servers and cards: ARGS="openapi", ARGS="mcp", ARGS="cards"; or ARGS="worlds"
 	@if command -v npm > /dev/null && [ ! -d .doors/node_modules/sillytavern ]; then npm install --no-audit --no-fund --prefix .doors sillytavern; fi
 	@if command -v npm > /dev/null && [ ! -d .doors/node_modules/@risuai ]; then npm install --no-audit --no-fund --prefix .doors @modelcontextprotocol/conformance character-card-utils @risuai/ccardlib; fi
 	@[ -x .doors/schemathesis/bin/schemathesis ] || { $(PYTHON) -m venv .doors/schemathesis && .doors/schemathesis/bin/pip install -q schemathesis; }
 	$(PY) -m benchmarks.doors $(ARGS)
 	$(PY) -m benchmarks.contracts $(ARGS)
+	$(if $(filter-out worlds,$(ARGS)),,$(PY) -m benchmarks.world_books)
 
 axe: $(VENV)/.installed-dev      ## every room of the page before axe-core (fetched from npm)
 	@[ -d .doors/node_modules/axe-core ] || npm install --no-audit --no-fund --prefix .doors axe-core

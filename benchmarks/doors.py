@@ -100,7 +100,7 @@ def driven(name: str) -> Watch:
 
 def main() -> int:
     chosen = [name for name in sys.argv[1:] if name in DOORS] or (
-        [] if {"openapi", "mcp", "cards"} & set(sys.argv) else list(DOORS)
+        [] if {"openapi", "mcp", "cards", "worlds"} & set(sys.argv) else list(DOORS)
     )
     for name in [one for one in chosen if one in PLACES and not PLACES[one].exists()]:
         sys.stderr.write(f"{name}: not here; {HOW[name]}\n")

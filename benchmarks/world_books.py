@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.doors import CARD, FETCHED, HOW, serving, tavern, window
+from benchmarks.doorframe import serving, window
+from benchmarks.doors_tavern import CARD, FETCHED, HOW, tavern
 from tests.cards.firing import ANSWERS, MARKS, answered, cases
 
 ASK = """async ([one, marks]) => {
@@ -98,8 +99,8 @@ def ask(asked: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What SillyTavern answers, by the name of the case."""
     with (
         tempfile.TemporaryDirectory(prefix="moechat-worlds-") as folder,
-        serving(Path(folder)) as (_, url),
-        tavern(url, Path(folder)) as address,
+        serving(Path(folder)) as watch,
+        tavern(watch.url, Path(folder)) as address,
         window(address) as page,
     ):
         page.locator("#preloader").wait_for(state="detached")
@@ -111,7 +112,7 @@ def ask(asked: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def main() -> int:
     if not FETCHED.exists():
-        sys.stderr.write(f"world books: SillyTavern is not here; {HOW['sillytavern']}\n")
+        sys.stderr.write(f"world books: SillyTavern is not here; {HOW}\n")
         return 0
     asked = cases()
     answers = ask(asked)
