@@ -105,7 +105,9 @@ def _form(value: Value, words: str, message: Speech, whose: str) -> str:
     if value.kind == "birthday":
         return day_of(text, message)
     if value.kind in ("kin", "pet"):
-        return text if patterns[f"one_{value.kind}"].search(text) and not message.names else ""
+        is_half = re.search(r"(?:[和跟与、]|\band )$", words[: value.start])  # Of a list the half is not kept.
+        is_one = patterns[f"one_{value.kind}"].search(text) and not is_half and not message.names
+        return text if is_one else ""
     if value.kind in _PROPER and not has_han(text):
         text = re.sub(r"['’]s$", "", text)
         return _SMALL.sub(lambda letter: letter[0].upper(), text) if text.islower() else text

@@ -26,7 +26,7 @@ def facts(text: str) -> set[tuple[str, str, str]]:
         ("twenty years as a glazier and i still love it", {("user", "job", "glazier")}),
         ("dairy goes right through me", {("user", "allergy", "dairy")}),
         ("我叫李雷今年34在杭州当会计", {("user", "名字", "李雷"), ("user", "住址", "杭州")}),
-        ("我姐姐住在成都", {("姐姐", "住址", "成都")}),
+        ("我姐姐住在杭州", {("姐姐", "住址", "杭州")}),
         ("干了二十年焊工", {("user", "职业", "焊工")}),
     ],
 )  # fmt: skip
