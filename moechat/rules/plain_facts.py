@@ -81,9 +81,9 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
     if not row or not text or whose in (OTHER, UNKNOWN) or ("own" in row.marks and whose != USER):
         return None
     name = message.names.get(whose, "")
-    said = re.sub(" +", " ", row.text.format(value=text, a=article(text) if kind == "job" else ""))
+    sentence = re.sub(" +", " ", row.text.format(value=text, a=article(text) if kind == "job" else ""))
     return FactDraft(
-        text=f"{message.subject(whose)}{'' if patterns.language == 'zh' else ' '}{said}",
+        text=f"{message.subject(whose)}{'' if patterns.language == 'zh' else ' '}{sentence}",
         sources=(),
         kind="relation" if "named" in row.marks else "attribute",
         entity="user" if whose == USER else name or whose,
