@@ -89,8 +89,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--misses", action="store_true")
     misses = parser.parse_args().misses
-    chance, zone = random.Random(1), Config().time.tzinfo
-    clock = SetClock(moment_of(BEGIN, zone))
+    chance, clock = random.Random(1), SetClock(moment_of(BEGIN, Config().time.tzinfo))
+    zone = clock.now().tzinfo
     count: Counter[str] = Counter()
     with TemporaryDirectory() as folder:
         config = Path(folder) / "config.yaml"
@@ -138,6 +138,8 @@ def main() -> None:
                         for one in told
                     )
                     count["delicate"] += grave
+                    if misses and grave:
+                        print("  delicate:", [one.user for one in told])
                     if misses:
                         print("  ", clock.at, word.text)
                 if number % 3 == 0:
@@ -156,10 +158,11 @@ def main() -> None:
             gone = [source for source, _, _ in sources.values()]
             agent.memories.forget(gone)
             agent.finish()
-            agent.close()
             files = b"\n".join(path.read_bytes() for path in Path(folder, "data").rglob("*") if path.is_file())
             left = [text for _, text, _ in sources.values() if text.encode() in files]
             count["left after forgetting"] = len(left)
+            if misses and left:
+                print("  left:", left)
     for name, number in count.items():
         print(f"{name}: {number}")
 
