@@ -163,8 +163,10 @@ def _day(match: re.Match[str], message: Speech) -> list[str]:
     if message.patterns.language == "zh":
         of_moon = {"正": 1, "冬": 11, "腊": 12}.get(month, 0)
         number, day = of_moon or int(chinese_number(month) or 0), int(chinese_number(date) or 0)
+        if not (1 <= number <= 12 and 1 <= day <= 31):
+            return []
         lunar, named = "农历" if groups["lunar"] or groups["lunarday"] or of_moon else "", groups["lunarday"]
-        return [f"{lunar}{number}月{named}{day}{'' if named else '日'}"] if 1 <= number <= 12 and 1 <= day <= 31 else []
+        return [f"农历{month}月{named}{date}" if of_moon else f"{lunar}{number}月{named}{day}{'' if named else '日'}"]
     full = next(name for name in MONTHS if name[:3].lower() == month[:3].lower())
     tens, _, ones = date.lower().replace("-", " ").rpartition(" ")
     number = int(english_number(tens) or 0) + ORDINALS.get(ones, 0) or int(date.rstrip("stndrh"))
