@@ -100,7 +100,7 @@ def test_a_page_on_another_port_can_neither_talk_nor_have_a_key_sent_somewhere(
     ):
         for room in (
             {"do": "room", "room": "settings"},
-            {"do": "connect", "act": "test", "base_url": server.url, "key": "typed"},
+            {"do": "connect", "act": "test", "base_url": server.url, "model": "any", "key": "typed"},
         ):
             test = json.dumps({"character": "小满", "tab": "x", "action": room})
             if room["do"] == "room":
