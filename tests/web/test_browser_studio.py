@@ -189,7 +189,7 @@ def test_a_tavern_folder_is_mended_on_a_phone_in_english(browser: Browser, house
         room.locator(".memory-head", has_text="lamp").click()
         room.get_by_role("button", name="Edit").click()
         expect(room.locator(".further .field").first).to_be_hidden()
-        room.get_by_text("More (6 in use)").click()
+        room.get_by_text("More (5 in use)").click()
         room.get_by_label("Probability, %").fill("lots")
         room.get_by_role("button", name="Save").click()
         expect(room.get_by_role("alert")).to_contain_text("“Probability, %” is not right: 0 to 100")
