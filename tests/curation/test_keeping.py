@@ -659,3 +659,16 @@ def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house:
     assert keeping.get(weaker).forecast.fullness == 1.0  # type: ignore[union-attr]
     keeping.archive([weaker])
     assert keeping.get(weaker).forecast.fullness == 0.5  # type: ignore[union-attr]
+
+
+def test_what_was_corrected_by_hand_goes_together_with_its_sources(house: House) -> None:
+    keeper = talked(house)
+    store = house.agent().store
+    (hated,) = [one for one in store.findings.facts() if one.by == "model"]
+    (event,) = [one for one in store.findings.citing(list(hated.draft.sources)) if one.by == "model"]
+    ids = [keeper.edit(hated.id, "用户只讨厌冻榴莲").id, keeper.edit(event.id, "用户在塔楼下弄丢了钥匙").id]
+    keeper.forget([*ids, *hated.draft.sources])
+    assert [one.text for one in store.findings.facts()] == []
+    assert store.findings.citing(list(hated.draft.sources)) == [] and not store.findings.by_ids(ids)
+    for text in ("冻榴莲", "塔楼"):
+        assert [path for path in store.folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()] == []
