@@ -142,6 +142,14 @@ def shown(recollection: Recollection, layer: str = "") -> str:
     return "\n".join(hit.text for hit in recollection.hits if not layer or hit.layer == layer)
 
 
+def say_each(home: Home, agent: Agent, *texts: str) -> None:
+    """Messages two minutes apart, and all that happens behind them."""
+    for text in texts:
+        say(agent, text)
+        home.clock.advance(minutes=2)
+    agent.finish()
+
+
 def told(
     store: Store, clock: SetClock, user: str, char: str = "好。", *, settle: bool = False, **advance: float
 ) -> str:

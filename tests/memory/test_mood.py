@@ -2,35 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-import pytest
-
 from moechat.agent import Agent
-from moechat.ai.scripted import ScriptedModel
 from moechat.model import Episode, Event
 from tests.houses import Home, say
-
-
-@pytest.fixture
-def prompts() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return Home.build(tmp_path_factory.mktemp("mood"))
-
-
-@pytest.fixture
-def agent(home: Home, prompts: list[str]) -> Iterator[Agent]:
-    def reply(messages: Sequence[Any]) -> str:
-        prompts.append("\n".join(message.content for message in messages))
-        return "嗯，我在听。"
-
-    with home.open(ScriptedModel(reply, understands=False)) as house:
-        yield house.agent()
 
 
 def moods(agent: Agent, prompts: list[str]) -> str:

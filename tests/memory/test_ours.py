@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import pytest
 
 from moechat.agent import Agent
-from moechat.ai.scripted import ScriptedModel
 from moechat.memory import ours
 from moechat.model import Exchange
 from moechat.rules.reading import understand
@@ -25,26 +21,6 @@ SMALL = (
     "今天风很大",
     "换了窗帘",
 )
-
-
-@pytest.fixture
-def prompts() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return Home.build(tmp_path_factory.mktemp("ours"))
-
-
-@pytest.fixture
-def agent(home: Home, prompts: list[str]) -> Iterator[Agent]:
-    def reply(messages: Sequence[Any]) -> str:
-        prompts.append("\n".join(message.content for message in messages if message.role == "system"))
-        return "嗯，我在听。"
-
-    with home.open(ScriptedModel(reply, understands=False)) as house:
-        yield house.agent()
 
 
 def agreed(home: Home, agent: Agent) -> None:

@@ -10,7 +10,7 @@ import pytest
 from moechat.agent import Agent
 from moechat.recall.greeting import Greeting
 from moechat.verbs import owner, perform
-from tests.houses import Home, moment, say, silent
+from tests.houses import Home, moment, say, say_each, silent
 
 ON: dict[str, Any] = {"greeting": {"enabled": True}}
 DRIVING = "我今天终于拿到驾照了"
@@ -27,13 +27,6 @@ def agent(home: Home) -> Iterator[Agent]:
         yield house.agent()
 
 
-def told(home: Home, agent: Agent, *texts: str) -> None:
-    for text in texts:
-        say(agent, text)
-        home.clock.advance(minutes=2)
-    agent.finish()
-
-
 def greeted(home: Home, agent: Agent, at: str) -> Greeting | None:
     home.clock.at = moment(at)
     word: Greeting | None = perform(owner.VERBS["greet"], agent, {})
@@ -45,31 +38,31 @@ def everything(home: Home) -> bytes:
 
 
 def test_she_mentions_what_was_told_once_an_absence(home: Home, agent: Agent) -> None:
-    told(home, agent, DRIVING)
+    say_each(home, agent, DRIVING)
     word = greeted(home, agent, "2025-05-23T12:00:00")
     assert word and word.kind == "memory" and f"「{DRIVING}」" in word.text and "3天前" in word.text
     assert word.sources == tuple(one.exchange.id for one in agent.recent(1))
     assert greeted(home, agent, "2025-05-25T12:00:00") is None
-    told(home, agent, "我回来了")
+    say_each(home, agent, "我回来了")
     assert greeted(home, agent, "2025-05-29T12:00:00") is None, "there is nothing else to say"
 
 
 def test_a_plan_that_came_due_is_asked_after_and_counts_as_asked(home: Home, agent: Agent) -> None:
-    told(home, agent, "我5月22号有面试")
+    say_each(home, agent, "我5月22号有面试")
     word = greeted(home, agent, "2025-05-23T12:00:00")
     assert word and word.kind == "plan" and "「我5月22号有面试」" in word.text
     assert word.id in agent.store.state.spent
 
 
 def test_not_on_the_same_day_nor_too_soon_nor_in_quiet_hours(home: Home, agent: Agent) -> None:
-    told(home, agent, DRIVING)
+    say_each(home, agent, DRIVING)
     for at in ("2025-05-20T22:00:00", "2025-05-21T09:00:00", "2025-05-21T23:30:00", "2025-05-22T07:59:00"):
         assert greeted(home, agent, at) is None, at
     assert greeted(home, agent, "2025-05-22T08:00:00")
 
 
 def test_off_by_default(home: Home, agent: Agent) -> None:
-    told(home, agent, DRIVING)
+    say_each(home, agent, DRIVING)
     home.configure(greeting={"enabled": False})
     agent.look()
     assert greeted(home, agent, "2025-05-23T12:00:00") is None
@@ -77,17 +70,17 @@ def test_off_by_default(home: Home, agent: Agent) -> None:
 
 @pytest.mark.parametrize("last", ["我爷爷今天去世了", "我今天好难过，一直在哭", "我不想活了"])
 def test_after_pain_she_says_nothing(home: Home, agent: Agent, last: str) -> None:
-    told(home, agent, DRIVING, last)
+    say_each(home, agent, DRIVING, last)
     assert greeted(home, agent, "2025-05-23T12:00:00") is None
 
 
 def test_what_is_delicate_or_off_limits_is_not_mentioned(home: Home, agent: Agent) -> None:
-    told(home, agent, "我昨天被确诊了抑郁症", "中午吃了面", "下雨了", "地铁停了十分钟")
+    say_each(home, agent, "我昨天被确诊了抑郁症", "中午吃了面", "下雨了", "地铁停了十分钟")
     assert greeted(home, agent, "2025-05-23T12:00:00") is None
 
 
 def test_it_enters_the_record_only_where_it_is_answered(home: Home, agent: Agent) -> None:
-    told(home, agent, DRIVING)
+    say_each(home, agent, DRIVING)
     word = greeted(home, agent, "2025-05-23T12:00:00")
     assert word and len(agent.recent(5)) == 1
     say(agent, "是啊，开心")
@@ -101,21 +94,21 @@ def test_it_enters_the_record_only_where_it_is_answered(home: Home, agent: Agent
 
 
 def test_an_answer_after_another_absence_is_none(home: Home, agent: Agent) -> None:
-    told(home, agent, DRIVING)
+    say_each(home, agent, DRIVING)
     word = greeted(home, agent, "2025-05-23T12:00:00")
     assert word
-    told(home, agent, "你好")
+    say_each(home, agent, "你好")
     assert greeted(home, agent, "2025-05-28T12:00:00") is None
     assert [one.exchange.user for one in agent.recent(9)] == [DRIVING, "", "你好"]
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_it_goes_with_what_it_rests_on(home: Home, agent: Agent, is_answered: bool) -> None:
-    told(home, agent, DRIVING, "中午吃了面")
+    say_each(home, agent, DRIVING, "中午吃了面")
     word = greeted(home, agent, "2025-05-23T12:00:00")
     assert word and "驾照".encode() in everything(home)
     if is_answered:
-        told(home, agent, "是啊")
+        say_each(home, agent, "是啊")
     agent.memories.forget(word.sources)
     agent.finish()
     assert "驾照".encode() not in everything(home)
@@ -124,9 +117,9 @@ def test_it_goes_with_what_it_rests_on(home: Home, agent: Agent, is_answered: bo
 
 def test_it_is_remembered_over_a_restart(home: Home) -> None:
     with home.open(silent()) as house:
-        told(home, house.agent(), DRIVING)
+        say_each(home, house.agent(), DRIVING)
         word = greeted(home, house.agent(), "2025-05-23T12:00:00")
     with home.open(silent()) as house:
         assert greeted(home, house.agent(), "2025-05-24T12:00:00") is None
-        told(home, house.agent(), "嗯嗯")
+        say_each(home, house.agent(), "嗯嗯")
         assert word and word.text in [one.exchange.char for one in house.agent().recent(2)]
