@@ -62,8 +62,22 @@ class Program(Protocol):
     def shown(self) -> list[Line]:
         """What its chat shows, without a greeting."""
 
+    def say(self, text: str) -> None:
+        """Send a message, and wait for the reply."""
+
     def recover(self) -> None:
         """After an action that failed, be ready for the next."""
+
+
+def with_turn(door: Program, told: Callable[[], str], *steps: Callable[[], object]) -> Callable[[], None]:
+    """The action of these steps and a message after them: a front end says nothing of them until then."""
+
+    def act() -> None:
+        for step in steps:
+            step()
+        door.say(told())
+
+    return act
 
 
 def merged(lines: Iterable[Line]) -> list[Line]:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from benchmarks.doorframe import (
     merged,
     started,
     window,
+    with_turn,
 )
 
 FETCHED = DOORS_FOLDER / "node_modules" / "sillytavern"
@@ -119,17 +121,8 @@ class Tavern(Program):
 def actions(door: Tavern, told: Callable[[], str]) -> list[Action]:
     """What its user does: (the name, how). What asks for no reply is followed by a message, since SillyTavern says nothing
     until then. ``told`` is a message with a fact."""
-
-    def then(*steps: Callable[[], object]) -> Callable[[], None]:
-        def act() -> None:
-            for step in steps:
-                step()
-            door.say(told())
-
-        return act
-
-    def turn() -> None:
-        door.say(told())
+    then = partial(with_turn, door, told)
+    turn = then()
 
     def edit_last() -> None:
         door.edit(told(), -2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from benchmarks.doorframe import (
     picture,
     started,
     window,
+    with_turn,
 )
 
 PROGRAM = DOORS_FOLDER / "open-webui" / "bin" / "open-webui"
@@ -125,16 +127,8 @@ def actions(door: WebUI, told: Callable[[], str]) -> list[Action]:
     chats: list[str] = []
     reply = "confirm-edit-message-button"
 
-    def then(*steps: Callable[[], object]) -> Callable[[], None]:
-        def act() -> None:
-            for step in steps:
-                step()
-            door.say(told())
-
-        return act
-
-    def turn() -> None:
-        door.say(told())
+    then = partial(with_turn, door, told)
+    turn = then()
 
     def leave() -> None:
         chats.append(door.page.url)
