@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from itertools import islice
 
 import numpy as np
 
@@ -51,15 +52,17 @@ def last(
 
 def _said(store: Store, now: datetime, in_context: Collection[str], user_name: str) -> tuple[str, Exchange] | None:
     """What the last message outside the context that has a feeling says by its kind."""
-    hidden, ids = store.hidden(), list[str]()
-    for node in reversed(store.tree.nodes.values()):
-        if not node.at or datetime.fromisoformat(node.at) < now - LASTS or len(ids) == LOOKED_AT:
+    for exchange in reversed(latest(store, LOOKED_AT, in_context)):
+        if exchange.at < now - LASTS:
             break
-        if node.id not in hidden and node.id not in in_context:
-            ids.append(node.id)
-    exchanges = store.exchanges.of(ids).values()
-    for exchange in sorted(exchanges, key=lambda one: one.at, reverse=True):
         kinds = () if exchange.another(user_name) else saying(exchange.user).kinds
         if kind := next((one for one in ("hurt", "glad") if one in kinds), ""):
             return kind, exchange
     return None
+
+
+def latest(store: Store, count: int, besides: Collection[str] = ()) -> list[Exchange]:
+    """The last ``count`` exchanges of all talks ``besides`` these, the newest at the end."""
+    hidden = store.hidden()
+    ids = (id_ for id_ in reversed(store.tree.nodes) if id_ not in hidden and id_ not in besides)
+    return sorted(store.exchanges.of(list(islice(ids, count))).values(), key=lambda exchange: exchange.at)

@@ -4,7 +4,9 @@ at once where a message names it, and never in pain.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 
 from moechat.language import words
 from moechat.memory.core import CoreMemory
@@ -21,9 +23,8 @@ def all_of(core: CoreMemory) -> list[Fact]:
     return [fact for fact in facts if fact.confirmed is not False and fact.draft.polarity > 0 and not fact.draft.until]
 
 
-def for_message(core: CoreMemory, store: Store, text: str, talk: str) -> list[Hit]:
-    """Those that a message names; else the one that was longest not used, if none was lately."""
-    shared = all_of(core)
+def for_message(shared: Sequence[Fact], store: Store, text: str, talk: str) -> list[Hit]:
+    """Those of what the two share that a message names; else the one that was longest not used, if none was lately."""
     if not shared:
         return []
     folded, content = words.fold(text), set(words.keywords(text, 20))
@@ -41,5 +42,6 @@ def _used(store: Store, fact: Fact) -> datetime:
 
 def _used_lately(store: Store, talk: str) -> bool:
     """Whether one was in a prompt of the last messages, the one that is answered now aside."""
-    lately = [node for node in list(store.tree.nodes.values())[-APART:] if node.id != store.tree.leaf(talk)]
+    answered_now = store.tree.leaf(talk)
+    lately = [node for node in islice(reversed(store.tree.nodes.values()), APART) if node.id != answered_now]
     return any(hit.get("recipe") == RECIPE for node in lately if node.variant for hit in node.variant.hits)

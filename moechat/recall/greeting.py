@@ -19,6 +19,7 @@ from moechat.ai.offline import lines
 from moechat.ai.offline.retelling import ENDS, fact_to_user
 from moechat.language import words
 from moechat.memory.days import WORTH, is_light
+from moechat.memory.mood import latest
 from moechat.model import Episode, Exchange
 from moechat.reading.saying import mark, saying
 from moechat.recall import plans
@@ -53,7 +54,7 @@ def greeting(layers: Layers) -> Greeting | None:
     store, now = layers.store, layers.now()
     if not layers.config().greeting.enabled:
         return None
-    last = _last(store)
+    last = latest(store, LOOKED_AT)
     if not last or not _is_time(layers, last[-1], now):
         return None
     if any(not _PAIN.isdisjoint(saying(one.user).kinds) or saying(one.user).is_danger for one in last):
@@ -92,7 +93,11 @@ def record(store: Store) -> None:
 def _waiting(store: Store) -> tuple[str, Greeted] | None:
     """The memory of her last word and the word, if nobody has said anything since it was handed out."""
     last = max(store.state.greeted.items(), key=lambda one: one[1].at, default=None)
-    if last is None or last[1].said_as or any(one.at >= datetime.fromisoformat(last[1].at) for one in _last(store)):
+    if (
+        last is None
+        or last[1].said_as
+        or any(one.at >= datetime.fromisoformat(last[1].at) for one in latest(store, LOOKED_AT))
+    ):
         return None
     return last
 
@@ -106,17 +111,6 @@ def _is_time(layers: Layers, last: Exchange, now: datetime) -> bool:
     if (start <= now.hour < end) if start <= end else (now.hour >= start or now.hour < end):
         return False
     return all(datetime.fromisoformat(row.at) <= last.at for row in layers.store.state.greeted.values())
-
-
-def _last(store: Store) -> list[Exchange]:
-    """The last exchanges of all talks, the newest at the end."""
-    hidden, ids = store.hidden(), list[str]()
-    for node in reversed(store.tree.nodes.values()):
-        if node.id not in hidden:
-            ids.append(node.id)
-        if len(ids) == LOOKED_AT:
-            break
-    return sorted(store.exchanges.of(ids).values(), key=lambda exchange: exchange.at)
 
 
 def _words(layers: Layers, now: datetime) -> Iterator[Greeting]:

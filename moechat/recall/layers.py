@@ -169,8 +169,9 @@ class Layers:
         loading_s = 0.0 if self._has_recalled else LOADING_S
         self._has_recalled = True
         delicate = touch.delicate_texts([*self.episodes.delicate(), *self.core.delicate()])
-        off_limits, is_pain = self.core.off_limits(cue.text), touch.is_low(cue) or bool(mark(cue.text))
-        shared = {id_ for one in ours.all_of(self.core) for id_ in (one.id, *(one.draft.sources if is_pain else ()))}
+        off_limits, is_low = self.core.off_limits(cue.text), touch.is_low(cue)
+        shared, is_pain = ours.all_of(self.core), is_low or bool(mark(cue.text))
+        kept_back = {id_ for one in shared for id_ in (one.id, *(one.draft.sources if is_pain else ()))}
         who = self.character()
         is_fixed = touch.asks_all(cue.text) or touch.asks_nothing(cue, (who.user_name, who.name))
         several = traits.asks_several(cue.text)
@@ -183,7 +184,7 @@ class Layers:
             ),
             widen=lambda hits: self.episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
             unanswered=recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
-            withheld=lambda hit: hit.id in shared
+            withheld=lambda hit: hit.id in kept_back
             or touch.is_withheld(cue, hit, delicate)
             or (hit.layer != "lore" and concerns(off_limits, hit.text)),
         )  # fmt: skip
@@ -195,10 +196,9 @@ class Layers:
             if config.recall.mood:
                 due += mood.last(view, self.store, (who.user_name, who.name), who.language, cue.now, in_context)
             if config.recall.ours and not is_pain:
-                due += ours.for_message(self.core, self.store, cue.text, cue.talk)
+                due += ours.for_message(shared, self.store, cue.text, cue.talk)
             if config.recall.days:
-                there, is_low = self.days.of(cue.now), touch.is_low(cue)
-                there = days.due(there, self.store, cue.now, in_context, cue.talk, low=is_low)
+                there = days.due(self.days.of(cue.now), self.store, cue.now, in_context, cue.talk, low=is_low)
                 due += [one.hit(who.language) for one in there]
             recollection = replace(recollection, plans=[hit for hit in due if not concerns(off_limits, hit.text)])
         if unread is None:
