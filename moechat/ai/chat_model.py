@@ -74,8 +74,8 @@ class ChatRequest:
     facts: Sequence[FactDraft] = ()
     """All that is known as facts, with the class of each keyword in its place (``contradiction.keyword_class``)."""
     plans: Sequence[Episode] = ()
-    days: Sequence[Hit] = ()
-    """What is planned from now on, and the days that come round."""
+    """What is planned from now on."""
+    days: Sequence[Hit] = ()  # Those that come round, and what else stands in the prompt whatever was said.
     wishes: Mapping[str, Any] = field(default_factory=dict)
     """What whoever asks wishes of the model, in OpenAI's words: ``temperature``, ``stop``, ``tools`` ..."""
     others: Collection[str] = ()

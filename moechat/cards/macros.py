@@ -33,8 +33,8 @@ class Macros:
 
     ``values`` has what is replaced by name (``char``, ``user``, ``original`` …). With ``now``, the macros of time and chance are
     filled, too; without it they stay, to be filled when a prompt is made. ``pick`` chooses the same for the same ``seed`` and
-    place, ``random`` and ``roll`` anew by ``chance``. ``outlets`` has the words of entries
-    of a world book, by the name of their place.
+    place, ``random`` and ``roll`` anew by ``chance``. ``outlets`` has the words of
+    entries of a world book, by the name of their place.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)

@@ -17,10 +17,8 @@ from moechat.when.names import has_han
 
 MOST = 12  # Sentences about the user.
 MOST_AHEAD, MOST_ENDED, MOST_MATTERS = 8, 12, 6
-AHEAD, PAST = (
-    timedelta(days=400),
-    timedelta(days=14),
-)  # Plans of the time between are told; one whose day is longer ago is over.
+AHEAD = timedelta(days=400)  # Plans up to then are told.
+PAST = timedelta(days=14)  # A plan whose day is longer ago is over.
 PEOPLE = 8
 OF_EACH = 3  # Memories of each of the people.
 LATELY = 6

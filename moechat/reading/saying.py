@@ -22,9 +22,7 @@ MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and 
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
 SAYINGS, LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("sayings", "limits", "matters"))
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
-_QUOTED = re.compile(
-    r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]"
-)  # the innermost: an opening within begins anew
+_QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
 
 

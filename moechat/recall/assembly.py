@@ -40,18 +40,8 @@ log = logging.getLogger(__name__)
 AHEAD = timedelta(days=400)  # Plans that a reply without a language model knows.
 MAX_LATE_REPLIES = 9  # Replies before it that a reply without a language model knows.
 HEADED = (
-    "persona",
-    "company",
-    "boundaries",
-    "profile",
-    "overview",
-    "news",
-    *BLOCKS,
-    "plans",
-    *OF_NOW,
-    "danger",
-    "time",
-)
+    "persona", "company", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", *OF_NOW, "danger", "time",
+)  # fmt: skip
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
 _WITH_MACROS = (*_IN_PERSONA, "system_prompt", "note")
 
@@ -249,8 +239,7 @@ def assemble(
     company: str = "",
 ) -> list[Message]:
     """All messages of a request. ``before_history`` is the order of the original (CONTRACTS, A: one turn). ``company`` says who
-    else is there. Where a front end
-    keeps a card of its own, ours is what is known alone, near the end."""
+    else is there. Where a front end keeps a card of its own, ours is what is known alone, near the end."""
     if background.stable.name and character.user_name == USER_NAMES[character.language]:
         character = character.with_user(background.stable.name)
     lore = [hit for hit in recollection.hits if hit.layer == "lore"]

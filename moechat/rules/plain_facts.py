@@ -17,10 +17,8 @@ from moechat.rules.table import PatternTable
 from moechat.rules.values import Speech, age_of, article, day_of
 from moechat.when.names import has_han
 
-LIKE_ITS_SORT, LIKE_BOTH = (
-    0.3,
-    1.4,
-)  # A value that lies less near to its sort is none; likelihood and nearness count together.
+LIKE_ITS_SORT = 0.3  # A value that lies less near to its sort is none.
+LIKE_BOTH = 1.4  # So likely and near to its sort a value has to be, both together.
 LIKE_ITS_KIND = {"job": 0.4, "trade": 0.4, "home": 0.4, "origin": 0.4}
 DOUBTFUL, SURE = frozenset("quote suppose role question record advice".split()), 0.65
 """Sayings of these kinds tell nothing, as a rule; only values that are this likely count in them."""
