@@ -255,6 +255,13 @@ def load() -> Frames:
         return Frames(tuple(stored["kinds"].tolist()), weights, str(stored["examples"]))
 
 
+@lru_cache(maxsize=512)
+def values(sentence: str) -> tuple[Value, ...]:
+    """The values in a sentence, which is read more than once a turn."""
+    return tuple(load().values(sentence))
+
+
+@lru_cache(maxsize=512)
 def likeness(value: str, kind: str) -> float:
     """How near a value lies to those of its sort, about 0 … 1; ``BY_FORM`` where its form tells or nothing can be weighed."""
     near = fitted(VALUES) if kind in SORTS else None

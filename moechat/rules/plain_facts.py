@@ -40,7 +40,7 @@ def heard(text: str, parts: Sequence[Clause], message: Speech) -> Iterator[tuple
     at = 0
     for sentence in _SENTENCE.finditer(text):
         words = sentence[0][: frames.LONGEST]
-        for value in frames.load().values(words) if parts else ():
+        for value in frames.values(words) if parts else ():
             own = _folded(words[value.start : value.end])
             place = next((i for i in range(at, len(parts)) if own and own in folded[i]), None)
             if place is None:
