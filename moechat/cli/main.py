@@ -225,19 +225,7 @@ COMMANDS: Sequence[Command] = (
         arg("--variant", "with select: which of the replies, from 0", type=int),
     )),
     Command("talks", "talk.talks", usual=OWNER, verbs="whole_talks"),
-    Command("group begin", "group_commands.begin", "begin one; its name is printed, by which the others are called", OWNER, (
-        arg("characters", "who is in it beside the character that -c names", nargs="+", metavar="NAME"),
-    )),
-    Command("group say", "group_commands.say", "say something in it; whose turn it is answer", TALKING, (
-        TEXT, arg("--by", "who says it, where that is not you", default="", metavar="NAME"),
-    )),
-    Command("group speak", "group_commands.speak", "let a character answer what was said last", TALKING, (NAME,)),
-    Command("group show", "group_commands.show", "who is in it, and what was said last", TALKING),
-    Command("group change", "group_commands.change", "who is in it, and who answers", TALKING, (
-        arg("act", "a character joins, leaves, is silent or not; a person joins; who answers where nobody is named",
-            choices=["add", "remove", "mute", "unmute", "person", "natural", "list", "manual"]),
-        arg("name", "who (not for natural, list and manual)", nargs="?", default="", metavar="NAME"),
-    )),
+    Command("group", "group_commands.run", usual=OWNER, verbs="groups"),
     Command("memories", "memory_commands.run", usual=OWNER, verbs="owner"),
     Command("official", "memory_commands.official", own=(WHOSE,), verbs="author"),
 
@@ -373,6 +361,8 @@ def _value(key: str, field: FieldInfo) -> Arg:
     shape: dict[str, Any] = {"metavar": look["metavar"]} if look["metavar"] else {}
     if look["is_option"]:
         shape |= {"dest": key, "required": True} if field.is_required() else {"dest": key, "default": field.default}
+    elif not field.is_required():
+        shape |= {"nargs": "?", "default": field.default}
     inner = (field.annotation, *get_args(field.annotation))
     if field.annotation is bool:
         shape["action"] = "store_true"

@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from moechat.access.keys import PASS, Keyring
 from moechat.agent import Agent
 from moechat.errors import EmbeddingError, NotFound
 from moechat.house import House
+from moechat.house.group import GroupTalks
 from moechat.settings.character import begin_character, default_character, folder_for, safe_folder
+from moechat.verbs.groups import Company
 
 EMBEDDED_AT_ONCE = 256  # New events of the author; the rest waits for the background.
 
@@ -24,6 +26,7 @@ class Agents:
     def __init__(self, house: House, keyring: Keyring | None = None) -> None:
         self._house, self._keyring = house, keyring
         self._embedding, self._beginning = threading.Lock(), threading.Lock()
+        self._turns: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # By talk of several.
         self._embedded: WeakKeyDictionary[Agent, int] = WeakKeyDictionary()
         """The generation of the author's store whose events have their vectors, for each open agent."""
 
@@ -54,6 +57,26 @@ class Agents:
             finally:
                 if self._keyring is not None:
                     self._keyring.spend(passed.key, cpu_s=time.thread_time() - begun)
+
+    @contextlib.contextmanager
+    def company(self, character: str | None, user: str | None, talk: str) -> Iterator[Company]:
+        """Who does something in a talk of several ("": in a new one), one after another. Every memory of it is lent meanwhile.
+        Raises as ``lent`` does."""
+        own = PASS.get().user(user or "")
+        with self._beginning:
+            turn = self._turns.setdefault(talk, threading.Lock())
+        with turn, contextlib.ExitStack() as stack:
+            opened: dict[str, Agent] = {}
+
+            def agent(name: str, *_: str) -> Agent:
+                if name not in opened:
+                    opened[name] = stack.enter_context(self.lent(name, own, new=True, talks=True))
+                return opened[name]
+
+            name = self.character(character)
+            if talk:
+                opened[name] = stack.enter_context(self.lent(name, own, talks=True))
+            yield Company(GroupTalks(agent), self.folder_of, name, own)
 
     def folder_of(self, name: str) -> str:
         """The folder of the character that a program calls by this name, whether it is there or not. Raises PathError."""

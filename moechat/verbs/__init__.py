@@ -16,7 +16,6 @@ from moechat.errors import FieldError
 
 if TYPE_CHECKING:
     from moechat.access.keys import Pass
-    from moechat.agent import Agent
 
 Fields = dict[str, Any]
 MANY = "how many (default: 50; 0: all)"
@@ -34,7 +33,8 @@ def value(about: str, metavar: str = "", default: Any = ..., *, is_option: bool 
 
 @dataclass(frozen=True)
 class Verb:
-    """``does`` takes an agent and the values. ``about`` is for the command line; on the page a verb has its words by its name.
+    """``does`` takes an agent (for a talk of several: a company) and the values. ``about`` is for the command line; on the page a
+    verb has its words by its name.
 
     ``reads``: it changes nothing. ``is_shared``: what all users share is changed, which needs a pass for all of them.
     ``waits``: the page does not do it while a reply is on its way. ``has_command``: there is a command of its own for it.
@@ -43,7 +43,7 @@ class Verb:
 
     about: str
     values: type[Values]
-    does: Callable[[Agent, Any], Any]
+    does: Callable[[Any, Any], Any]
     reads: bool = False
     is_shared: bool = False
     waits: bool = False
@@ -51,7 +51,7 @@ class Verb:
     replies: bool = False
 
 
-def perform(verb: Verb, agent: Agent, values: Mapping[str, Any], passed: Pass | None = None) -> Any:
+def perform(verb: Verb, agent: Any, values: Mapping[str, Any], passed: Pass | None = None) -> Any:
     """What a verb gives, to whom ``passed`` lets in (None: whoever uses this machine). Raises Denied, FieldError for a value that
     it cannot have, and what the verb itself raises."""
     if verb.is_shared and passed is not None:

@@ -12,10 +12,10 @@ import pytest
 from moechat.access.keys import Denied, Pass
 from moechat.agent import Agent
 from moechat.errors import FieldError, MoeChatError, NotFound
-from moechat.verbs import Verb, author, owner, perform, whole_talks
+from moechat.verbs import Verb, author, groups, owner, perform, whole_talks
 from tests.houses import Home, say
 
-EVERY = {"memories": owner.VERBS, "official": author.VERBS, "talks": whole_talks.VERBS}
+EVERY = {"memories": owner.VERBS, "official": author.VERBS, "talks": whole_talks.VERBS, "group": groups.VERBS}
 
 
 @pytest.fixture
@@ -30,16 +30,17 @@ def those(holds: Callable[[Verb], bool]) -> dict[str, set[str]]:
 
 def test_verbs_say_what_they_need() -> None:
     assert those(lambda verb: verb.reads) == {
-        "memories": {"list", "show"}, "official": {"list", "show"}, "talks": {"list", "find", "export"},
+        "memories": {"list", "show"}, "official": {"list", "show"}, "talks": {"list", "find", "export"}, "group": {"show"},
     }  # fmt: skip
     assert those(lambda verb: verb.is_shared) == {
         "memories": set(),
         "official": {"add", "edit", "delete"},
         "talks": set(),
+        "group": set(),
     }
     assert those(lambda verb: verb.waits) == {
         "memories": {"add", "confirm", "edit", "edit-all", "end", "erase-again", "forget", "let-in", "merge", "undo"},
-        "official": set(), "talks": {"delete"},
+        "official": set(), "talks": {"delete"}, "group": set(),
     }  # fmt: skip
     assert those(lambda verb: not verb.has_command)["memories"] == {
         "edit-all", "greet", "merge", "undo", "think", "past", "past-stop", "take-back",
