@@ -375,7 +375,7 @@ class Conversation:
         self.change(restore)
 
     @disk.in_words()
-    def change(self, change: Callable[[], None]) -> None:
+    def change(self, change: Callable[[], object]) -> None:
         """Run a change of the files that this memory rests on, and follow it."""
         with self._lock:
             self._store.read_all()

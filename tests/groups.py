@@ -34,13 +34,13 @@ def nth(messages: Sequence[Message]) -> str:
     return f"{who}第{sum(message.role != 'system' for message in messages)}句"
 
 
-def lines_of(agent: Agent, talk: str) -> Lines:
-    """Who said what, as this character remembers it."""
+def lines_of(agent: Agent, talk: str, user: str = "阿明") -> Lines:
+    """Who said what, as this character remembers it with a user."""
     tree = agent.store.tree
     ids = [id_ for id_ in tree.path(talk) if id_ not in tree.hidden()][::-1]
     lines = Lines()
     for one in agent.store.exchanges.of(ids).values():
-        lines.append((one.speaker or "阿明", one.user))
+        lines.append((one.speaker or user, one.user))
         lines += [(agent.character.name, one.heard)] if one.heard else []
     return lines
 

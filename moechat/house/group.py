@@ -1,14 +1,7 @@
-"""A talk of several characters and people: who is in it, who speaks next, and how what is said reaches every memory.
-
-Each character keeps the talk in her own memory, under one name. A line, which is what somebody says, has one id everywhere: it is
-an exchange in the memories of all who hear it, and a reply to the line before it in hers who says it. Whatever changes one
-waits in the log of the memory that it was changed in (``Talk.waiting``) until the others say the same: each step can be
-repeated, and whoever opens the talk next goes on after a crash.
-"""
+"""A talk of several characters and people: who is in it, and who speaks next."""
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 import secrets
@@ -16,118 +9,36 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
-from itertools import chain, takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from moechat.agent import Agent
 from moechat.conversation import Conversation
 from moechat.errors import MoeChatError, NotFound
-from moechat.model import LONG_AGO
-from moechat.store.entries import GONE, Cast, Member, Order
+from moechat.house.group_memories import GroupMemories, LinePlace, Listener, reply_id
+from moechat.model import Recollection
+from moechat.settings.character import USER_NAMES
+from moechat.store.entries import Cast, Member, Order
 from moechat.turn import Ended, Recalled, Shown, TurnEvent, TurnTrace
 
 PREFIX = "group:"  # How such talks are called.
 MAX_LINES = 10_000  # The newest lines, which are searched.
-GONE_LINE = ("", "", LONG_AGO)
-
-
-class LinePlace(NamedTuple):
-    """Where a line stands: in the memory of a character, as her reply to this exchange (``is_reply``), or as what she heard."""
-
-    character: str
-    id: str
-    is_reply: bool
+NAMELESS_HOST = {"zh": "群主", "en": "Host"}
 
 
 class GroupLines:
-    """The lines of a talk of several in the memories of all characters in it. ``agents`` opens one by the character's folder,
-    ``cast`` is who is in it now."""
+    """The lines of a talk of several as one of its users has heard them."""
 
-    def __init__(self, name: str, agents: Callable[[str], Agent]) -> None:
-        self.name, self.agent, self.cast = name, agents, Cast()
-        self.speaking: tuple[Conversation, str] | None = None  # Who answers right now, and with which line.
-        self._passing = threading.Lock()
-        self._replies: dict[str, dict[str, str]] = {}  # By character: the exchange that each line of hers answers.
+    def __init__(self, memories: GroupMemories, user: str) -> None:
+        self._memories, self.user = memories, user
 
     def agents(self) -> dict[str, Agent]:
-        return {one.character: self.agent(one.character) for one in self.cast.members}
+        return {one.character: agent for one, agent in self._memories.agents(self.user).items()}
 
-    def talks(self) -> dict[str, Conversation]:
-        return {one: agent.in_talk(self.name) for one, agent in self.agents().items()}
-
-    # ---- how it reaches every memory
-
-    def pass_on(self) -> None:
-        """Bring what was changed in one memory of this talk to all others, until nothing waits. What is gone goes first."""
-        with self._passing:
-            talks, agents = self.talks(), self.agents()
-            for talk in talks.values():
-                talk.follow()
-            while waiting := [
-                (op not in GONE, id_, op, one)
-                for one, agent in agents.items()
-                for id_, op in agent.store.tree.talks[self.name].waiting.items()
-            ]:
-                _, id_, op, source = min(waiting)
-                rows = talks[source].path.shown([id_]) if talks[source].path.stands(id_) else []
-                heard = [(one.user, one.speaker, one.at) for one in (row.exchange for row in rows)]
-                reply = [(row.exchange.heard, agents[source].character.name, row.exchange.at) for row in rows]
-                is_last, is_new = agents[source].store.tree.leaf(self.name) == id_, op == "exchange"
-                is_newly_answered = is_last and (is_new or op in ("variant", "choose"))
-                for target in talks.keys() - {source}:
-                    self._bring(op, target, id_, *heard, is_new=is_last and is_new)
-                    self._bring(op, target, reply_id(id_, source), *reply, is_new=is_newly_answered)
-                agents[source].store.log.tell_talk(self.name, passed=[id_])
-
-    def _bring(
-        self, op: str, target: str, line: str, content: tuple[str, str, datetime] = GONE_LINE, *, is_new: bool
-    ) -> None:
-        """Let a memory say of a line what another says after an operation: (the words, who says them, when)."""
-        agent, (words, speaker, at) = self.agent(target), content
-        talk, own = agent.in_talk(self.name), self._answered(target, line)
-        if not own and line not in agent.store.tree:
-            if words and is_new:
-                talk.hear(line, words, speaker, at=at)
-            return
-        id_, side, stands = own or line, "char" if own else "user", talk.path.stands(own or line)
-        row = talk.path.shown([id_])
-        there = (row[0].exchange.heard if own else row[0].exchange.user) if row and stands else ""
-        if op == "forget":
-            agent.memories.forget([id_])
-        elif there and not words:
-            self.take_back(talk, id_, own=bool(own))
-        elif words and not there and not own and op in ("restore", "variant", "choose", "edit"):
-            talk.restore(line)
-        if words and stands and there != words and (there or op == "restore"):
-            talk.correct(id_, **{side: words})
+    def _talk(self, character: str) -> Conversation:
+        return self._memories.talk(Listener(character, self.user))
 
     def _answered(self, character: str, line: str) -> str:
-        """The exchange to which a character's reply is this line, "" where it is none of hers."""
-        replies, tree = self._replies.setdefault(character, {}), self.agent(character).store.tree
-        fresh = takewhile(lambda one: reply_id(one, character) not in replies, tree.path(self.name))
-        replies |= {reply_id(id_, character): id_ for id_ in fresh}
-        return id_ if (id_ := replies.get(line, "")) in tree else ""
-
-    def place(self, line: str) -> LinePlace:
-        """Where a line was said, or for a person's where it was heard. Raises NotFound."""
-        agents = self.agents()
-        spoken = (LinePlace(one, id_, True) for one in agents if (id_ := self._answered(one, line)))
-        heard = (LinePlace(one, line, False) for one, agent in agents.items() if line in agent.store.tree)
-        for place in chain(spoken, heard):
-            return place
-        raise NotFound(f"there is no line {line[:60]!r} in this talk")
-
-    def take_back(self, talk: Conversation, id_: str, *, own: bool) -> None:
-        """A line that was heard, with the reply to it; or a reply alone, which others have heard and can give back."""
-        if not talk.path.stands(id_):
-            return
-        if own and len(self.cast.members) > 1:
-            talk.correct(id_, char="")
-        else:
-            talk.retract(id_)
-
-    # ---- what is shown
+        return self._memories.answered(Listener(character, self.user), line)
 
     def forks(self) -> dict[str, list[str]]:
         """A talk of several has no branches."""
@@ -148,65 +59,68 @@ class GroupLines:
         """The newest lines, or those before one, oldest first, as exchanges of one side: ``Shown.by`` is the character who said
         it, "" a person. They come from the memory that has most of the talk."""
         agents = self.agents()
-        lead = max(agents, key=lambda one: sum(1 for _ in agents[one].store.tree.path(self.name)))
-        path, own = agents[lead].in_talk(self.name).path, self._answered(lead, before or "")
+        lead = max(agents, key=lambda one: sum(1 for _ in agents[one].store.tree.path(self._memories.name)))
+        path, own = self._talk(lead).path, self._answered(lead, before or "")
         lines = [line for row in path.recent(count, own or before) for line in self._lines(lead, row)]
         lines += self._lines(lead, path.shown([own])[0])[:1] if own else []
-        if before is None and self.speaking and self.speaking[1] not in [one.exchange.id for one in lines]:
-            lines += self.shown([self.speaking[1]])
+        speaking = self._memories.speaking
+        if before is None and speaking and speaking[1] not in [one.exchange.id for one in lines]:
+            lines += self.shown([speaking[1]])
         return lines[-count:]
 
     def _lines(self, lead: str, row: Shown) -> list[Shown]:
         """An exchange in a character's memory as one line or two."""
         exchange = row.exchange
-        authors = [one.character for one in self.cast.members if one.name == exchange.speaker]
+        authors = [one.character for one in self._memories.cast.members if one.name == exchange.speaker]
         own = [self.reply(one, hers) for one in authors if (id_ := self._answered(one, exchange.id))
-               for hers in self.talks()[one].path.shown([id_])]  # fmt: skip
+               for hers in self._talk(one).path.shown([id_])]  # fmt: skip
         heard = Shown(replace(exchange, char="", status="done"), (), row.spans)
         return [*(own or [heard]), *([self.reply(lead, row)] if exchange.heard or row.error else [])]
 
     def reply(self, character: str, row: Shown) -> Shown:
-        id_, name = reply_id(row.exchange.id, character), self.agent(character).character.name
+        id_, name = (
+            reply_id(row.exchange.id, character),
+            self._memories.agent(Listener(character, self.user)).character.name,
+        )
         return replace(row, exchange=replace(row.exchange, id=id_, user="", speaker=name), spans=(), by=character)
 
     def shown(self, lines: Sequence[str]) -> list[Shown]:
         """These lines as faces show them. Raises NotFound."""
         rows = list[Shown]()
-        for place in map(self.place, lines):
-            for row in self.talks()[place.character].path.shown([place.id]):
-                is_hers, who = place.is_reply, place.character
+        for place in (self._memories.place(line, self.user) for line in lines):
+            for row in self._memories.talk(place.listener).path.shown([place.id]):
+                is_hers, who = place.is_reply, place.listener.character
                 rows.append(self.reply(who, row) if is_hers else self._lines(who, row)[0])
         return rows
 
 
 class GroupTalk:
-    """One talk of several, by its name; ``cast`` is who is in it, and what is newer in one of their memories is taken in. Safe to
-    use from several threads.
+    """One talk of several for one of its users; ``cast`` is who is in it, and what is newer in one of the memories is taken in.
+    Safe to use from several threads.
 
     ``talk``, ``regenerate``, ``correct``, ``retract``, ``restore`` and ``path`` are as in a ``Conversation``, with lines in the
     place of exchanges. It has more than twenty methods because each thing to do with such a talk is one of its own.
     """
 
-    def __init__(self, name: str, agents: Callable[[str], Agent], cast: Cast) -> None:
-        self.name, self.path = name, GroupLines(name, agents)
-        self.pass_on, self.recent = self.path.pass_on, self.path.recent
-        self._turn, self._stopping = threading.Lock(), threading.Event()
-        self._recast(cast)
+    def __init__(self, memories: GroupMemories, user: str) -> None:
+        self.name, self.user, self.path = memories.name, user, GroupLines(memories, user)
+        self._memories, self._turn, self._stopping = memories, memories.turn, memories.stopping
+        self.pass_on, self.recent = memories.pass_on, self.path.recent
 
     @property
     def cast(self) -> Cast:
-        return self.path.cast
+        return self._memories.cast
 
     # ---- who is in it
 
-    def _recast(self, cast: Cast) -> None:
+    def recast(self, cast: Cast) -> None:
         """The newest cast that any of their memories knows, in all of them; then what waits is passed on."""
-        before = self.path.agents()
+        before, memories = self._memories.agents(), self._memories
         while cast != self.cast:
-            self.path.cast = cast
-            there = [agent.store.tree.cast(self.name) for agent in self.path.agents().values()]
+            memories.cast = cast
+            there = [agent.store.tree.cast(self.name) for agent in memories.agents().values()]
             cast = max([cast, *filter(None, there)], key=lambda one: one.edition)
-        for agent in (before | self.path.agents()).values():
+        for agent in (before | memories.agents()).values():
             if agent.store.tree.cast(self.name) != cast:
                 agent.store.log.tell_talk(self.name, cast=cast.row())
         self.pass_on()
@@ -219,10 +133,15 @@ class GroupTalk:
         raise NotFound(f"{name[:60]!r} is not in this talk; there are: {', '.join(m.name for m in self.cast.members)}")
 
     def change_cast(self, **changes: Any) -> None:
-        """Other ``members``, ``people`` or ``order``. Who joins hears what is said from then on; who leaves keeps what was."""
+        """Other ``members``, ``people``, ``users`` or ``order``. Who joins hears what is said from then on; who leaves keeps what
+        was. Raises MoeChatError for a user who did not begin the talk."""
+        self._memories.require_host(self.user)
         with self._turn:
-            self.pass_on()
-            self._recast(replace(self.cast, **changes, edition=self.cast.edition + 1))
+            self._change_cast(**changes)
+
+    def _change_cast(self, **changes: Any) -> None:
+        self.pass_on()
+        self.recast(replace(self.cast, **changes, edition=self.cast.edition + 1))
 
     def change_member(self, name: str, **changes: Any) -> None:
         """Mute a character or not, or give her another ``talkativeness``. Raises NotFound."""
@@ -232,10 +151,31 @@ class GroupTalk:
     def add(self, character: str) -> None:
         """A character joins, by her folder."""
         if character not in self.path.agents():
-            self.change_cast(members=(*self.cast.members, Member(self.path.agent(character).character.name, character)))
+            name = self._memories.agent(Listener(character, self.user)).character.name
+            self.change_cast(members=(*self.cast.members, Member(name, character)))
+
+    def add_user(self, user: str) -> None:
+        """A user with memories of their own joins. What is said from then on stands in each character's memory of them, too: what
+        they say as their own, what all others say under their names. Raises MoeChatError for a name that is taken."""
+        if user in self._memories.users:
+            return
+        mine, theirs = (self._memories.agent(Listener(self.cast.members[0].character, one)).character
+                        for one in (self.user, user))  # fmt: skip
+        own = NAMELESS_HOST[mine.language] if mine.user_name in USER_NAMES.values() else mine.user_name
+        name = user if theirs.user_name in USER_NAMES.values() else theirs.user_name
+        users = self.cast.users or {own: self.user}
+        taken = [*users, *(one.name for one in self.cast.members), *(one for one in self.cast.people if one != name)]
+        if name.casefold() in [one.casefold() for one in taken]:
+            raise MoeChatError(f"there is a {name} in this talk already; let one of them be called otherwise")
+        people = tuple(dict.fromkeys([*self.cast.people, own, name]))
+        self.change_cast(users={**users, name: user}, people=people)
 
     def remove(self, name: str) -> None:
-        """A character leaves. Raises NotFound, MoeChatError for the last one."""
+        """A character or a person leaves. Raises NotFound, MoeChatError for who has to stay."""
+        if name in self.cast.people and self.cast.users.get(name) != self._memories.host:
+            users = {one: user for one, user in self.cast.users.items() if one != name}
+            self.change_cast(users=users, people=tuple(one for one in self.cast.people if one != name))
+            return
         there = self.member(name)
         if len(self.cast.members) == 1:
             raise MoeChatError(f"{name} is the last in this talk; let somebody join first")
@@ -257,17 +197,20 @@ class GroupTalk:
         return [one for one in shuffled if chance.random() < one.talkativeness] or chance.choices(shuffled, weights)
 
     def hear(self, text: str, speaker: str = "") -> str:
-        """Somebody says something: the owner (""), or another person, who is in the talk from then on. All characters have heard
-        it when this returns its id; nobody answers."""
+        """Somebody says something: the user (""), or for the host another person, who is in the talk from then on. All characters
+        have heard it when this returns its id; nobody answers."""
         if not text.strip():
             raise MoeChatError("the message is empty; write something first")
         lead = next(iter(self.path.agents().values()))
-        speaker = "" if speaker.casefold() == lead.character.user_name.casefold() else speaker
-        if speaker in [one.name for one in self.cast.members]:
-            raise MoeChatError(f"{speaker} is a character; she speaks for herself")
+        own = {lead.character.user_name.casefold(), self._memories.label(self.user).casefold()}
+        speaker = "" if speaker.casefold() in own else speaker
+        if speaker:
+            self._memories.require_host(self.user)
+        if speaker in [*self.cast.users, *(one.name for one in self.cast.members)]:
+            raise MoeChatError(f"{speaker} speaks for herself, or himself; say it as yourself")
         people = tuple(dict.fromkeys([*self.cast.people, *filter(None, [speaker])]))
         if people != self.cast.people:
-            self._recast(replace(self.cast, people=people, edition=self.cast.edition + 1))
+            self._change_cast(people=people)
         self.pass_on()
         id_ = f"{lead.now():%Y%m%d-%H%M%S}-{secrets.token_hex(5)}"
         lead.in_talk(self.name).hear(id_, text, speaker, passes=True)
@@ -289,7 +232,7 @@ class GroupTalk:
         self._stopping.clear()
         with self._turn:
             member = self.member(name)
-            last = self.path.talks()[member.character].recent(1)
+            last = self._memories.talk(Listener(member.character, self.user)).recent(1)
             if not last or last[0].exchange.heard:
                 raise MoeChatError(f"{member.name} has said the last word; let somebody else speak first")
             yield from self._answer(member.character)
@@ -299,40 +242,52 @@ class GroupTalk:
         self._stopping.clear()
         with self._turn:
             last = self.recent(1)
-            place = self.path.place(id_ or (last[0].exchange.id if last else ""))
+            place = self._place(id_ or (last[0].exchange.id if last else ""))
             if not place.is_reply:
                 raise NotFound("that is no reply; let a character speak")
-            yield from self._answer(place.character, place.id)
+            yield from self._answer(place.listener.character, place.id)
 
     def _answer(self, character: str, id_: str = "") -> Iterator[TurnEvent]:
-        talk = self.path.talks()[character]
+        """A character answers out of her memory of the user in whose turn it is: what another told her alone is not in it."""
+        own = Listener(character, self.user)
+        id_ = id_ or next(iter(self._memories.agent(own).store.tree.path(self.name)), "")
+        hers = Listener(character, self._memories.user_of(own, id_))
+        hers = hers if id_ in self._memories.agent(hers).store.tree else own
+        talk = self._memories.talk(hers)
         try:
             with closing(talk.regenerate(id_)) as events:
                 for event in events:
                     if isinstance(event, Recalled):
-                        self.path.speaking = talk, reply_id(event.exchange_id, character)
-                        event = replace(event, exchange_id=self.path.speaking[1])
+                        self._memories.speaking = talk, (line := reply_id(event.exchange_id, character))
+                        event = Recalled(line, event.recollection if hers == own else Recollection())
                     elif isinstance(event, Ended):
                         event = replace(event, exchange=self.path.reply(character, Shown(event.exchange, ())).exchange)
                     yield event
         finally:
-            self.path.speaking = None
+            self._memories.speaking = None
             self.pass_on()
 
     def stop(self) -> None:
         """End the reply that is streaming, and let nobody answer after it."""
         self._stopping.set()
-        if self.path.speaking is not None:
-            self.path.speaking[0].stop()
+        if self._memories.speaking is not None:
+            self._memories.speaking[0].stop()
 
     # ---- changes of mind
+
+    def _place(self, line: str) -> LinePlace:
+        """Where a line stands for who may change it: the host, or the user in whose turn it was said. Raises NotFound."""
+        place = self._memories.place(line, self.user)
+        if self._memories.user_of(place.listener, place.id) != self.user:
+            self._memories.require_host(self.user)
+        return place
 
     def _change(self, line: str, change: Callable[[LinePlace, Conversation], object]) -> None:
         """Change a line where it was said, and pass that on. Raises NotFound."""
         with self._turn:
             self.pass_on()
-            place = self.path.place(line)
-            change(place, self.path.talks()[place.character])
+            place = self._place(line)
+            change(place, self._memories.talk(place.listener))
             self.pass_on()
 
     def correct(self, line: str, *, user: str = "", char: str = "") -> None:
@@ -346,28 +301,28 @@ class GroupTalk:
 
     def trace(self, line: str) -> TurnTrace | None:
         """As in a ``Conversation``."""
-        place = self.path.place(line)
-        return self.path.talks()[place.character].trace(place.id)
+        place = self._memories.place(line, self.user)
+        return self._memories.talk(place.listener).trace(place.id)
 
     def retract(self, *lines: str) -> None:
         """Take lines back everywhere, each with the replies that follow it up to the next message of a person."""
         for line in lines:
-            self._change(line, lambda place, talk: self.path.take_back(talk, place.id, own=place.is_reply))
+            self._change(line, lambda place, talk: self._memories.take_back(talk, place.id, own=place.is_reply))
 
     def restore(self, *lines: str) -> None:
         """Bring lines back in every memory; whoever heard one has it still."""
         with self._turn:
             for line in reversed(lines):
-                for talk, agent in zip(self.path.talks().values(), self.path.agents().values(), strict=True):
+                for listener, agent in self._memories.agents(self.user).items():
                     if line in agent.store.tree.retracted:
-                        talk.restore(line)
+                        self._memories.talk(listener).restore(line)
                         break
                 self.pass_on()
 
     def forget(self, *lines: str) -> None:
         """Erase lines from every memory for good, each with what it answers and the replies that follow it."""
         for line in lines:
-            self._change(line, lambda place, _: self.path.agent(place.character).memories.forget([place.id]))
+            self._change(line, lambda place, _: self._memories.agent(place.listener).memories.forget([place.id]))
 
 
 def recast(group: GroupTalk, act: str, name: str = "") -> None:
@@ -377,6 +332,8 @@ def recast(group: GroupTalk, act: str, name: str = "") -> None:
             group.change_member(name, muted=act == "mute")
         case "add":
             group.add(name)
+        case "user":
+            group.add_user(name)
         case "remove":
             group.remove(name)
         case "person" if name.strip():
@@ -390,10 +347,11 @@ class GroupTalks:
 
     def __init__(self, open_agent: Callable[..., Agent]) -> None:
         self._open, self._lock = open_agent, threading.Lock()
+        self._memories: dict[tuple[str, str, str], GroupMemories] = {}
         self._groups: dict[tuple[str, str, str], GroupTalk] = {}
 
     def of(self, talk: str, character: str, user: str = "", world: str = "") -> GroupTalk:
-        """One that a character is in, by its name. Raises NotFound."""
+        """One that a character is in with a user, by its name. Raises NotFound."""
         cast = self._open(character, user, world).store.tree.cast(talk)
         if not (cast and cast.is_shared):
             raise NotFound(f"{talk[:60]!r} is no talk of several")
@@ -416,16 +374,18 @@ class GroupTalks:
         return self._of(name, user, world, Cast(members, tuple(people), order, 1))
 
     def _of(self, talk: str, user: str, world: str, cast: Cast) -> GroupTalk:
-        key = (talk, user, world)
+        """The talk for a user. Raises NotFound for one who has left."""
+        host = next(iter(cast.users.values()), user)
         with self._lock:
-            if key not in self._groups:
-                self._groups[key] = GroupTalk(talk, lambda one: self._open(one, user, world), cast)
-            return self._groups[key]
-
-
-def reply_id(id_: str, character: str) -> str:
-    """The id of the line with which a character answers another."""
-    return f"{id_[:15]}-{hashlib.sha256(f'{id_}/{character}'.encode()).hexdigest()[:10]}"
+            if (memories := self._memories.get((talk, host, world))) is None:
+                memories = GroupMemories(talk, host, lambda one, whose: self._open(one, whose, world))
+                self._memories[talk, host, world] = memories
+            group = self._groups.setdefault((talk, user, world), GroupTalk(memories, user))
+        if cast.edition > group.cast.edition:
+            group.recast(cast)
+        if user not in memories.users:
+            raise NotFound(f"{talk[:60]!r} goes on without you; what you heard there is in your memory")
+        return group
 
 
 def _place_of(name: str, text: str) -> int:

@@ -85,8 +85,8 @@ def request(
     )
     history, company, others = sent.before if sent else context.talk(kept, greeting), "", tuple[str, ...]()
     if cast:  # Whoever says something is named before it.
-        others = cast.others(character.name)
         owner = stable.name if character.user_name in USER_NAMES.values() and stable.name else character.user_name
+        others = cast.others(character.name, owner)
         history = context.talk(kept, owner=owner)
         company = layers.prompts.fill("company", char=character.name, user=owner, others="、".join(others))
     messages = assemble(

@@ -66,17 +66,19 @@ class Agents:
         with self._beginning:
             turn = self._turns.setdefault(talk, threading.Lock())
         with turn, contextlib.ExitStack() as stack:
-            opened: dict[str, Agent] = {}
+            opened: dict[tuple[str, str], Agent] = {}
 
-            def agent(name: str, *_: str) -> Agent:
-                if name not in opened:
-                    opened[name] = stack.enter_context(self.lent(name, own, new=True, talks=True))
-                return opened[name]
+            def agent(name: str, whose: str, *_: str) -> Agent:
+                if (name, whose) not in opened:
+                    is_in_talk = whose != own and (not whose or self._house.has_memory_of(name, whose))
+                    lent = self._house.lent(name, whose) if is_in_talk else self.lent(name, whose, new=True, talks=True)
+                    opened[name, whose] = stack.enter_context(lent)
+                return opened[name, whose]
 
             name = self.character(character)
             if talk:
-                opened[name] = stack.enter_context(self.lent(name, own, talks=True))
-            yield Company(GroupTalks(agent), self.folder_of, name, own)
+                opened[name, own] = stack.enter_context(self.lent(name, own, talks=True))
+            yield Company(GroupTalks(agent), self.folder_of, name, own, passed=PASS.get())
 
     def folder_of(self, name: str) -> str:
         """The folder of the character that a program calls by this name, whether it is there or not. Raises PathError."""

@@ -155,7 +155,7 @@ _is_flag = one_of(True, False)
 _is_member = Shape({"name": is_id, "character?": is_text, "muted?": _is_flag, "talkativeness?": is_number}).fits
 _is_cast = Shape({
     "members": list_of(_is_member), "people?": list_of(is_id), "order?": one_of("natural", "list", "manual"),
-    "edition?": is_count,
+    "edition?": is_count, "users?": map_of(is_text),
 }).fits  # fmt: skip
 _ID, _IDS = {"id": is_id}, {"ids": list_of(is_text)}
 _WORDS: Mapping[str, Form] = {
@@ -318,26 +318,29 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Who is in a talk of several: characters, and people beside the owner. ``order`` is how the next speaker is found; of two
-    memories that tell of one talk, the higher ``edition`` is newer."""
+    """Who is in a talk of several: characters, and people. ``order`` is how the next speaker is found; the higher ``edition`` is
+    the newer. ``users`` are people with memories of their own, by name, who began it first; none: it is its owner's alone."""
 
     members: tuple[Member, ...] = ()
     people: tuple[str, ...] = ()
     order: Order = "natural"
     edition: int = 0
+    users: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Cast:
         members = tuple(Member(**{one.name: row[one.name] for one in fields(Member) if one.name in row})
                         for row in value["members"])  # fmt: skip
-        return cls(members, tuple(value.get("people", ())), value.get("order", "natural"), value.get("edition", 0))
+        rest = {one.name: value[one.name] for one in fields(cls) if one.name in value}
+        return cls(**rest | {"members": members, "people": tuple(value.get("people", ()))})
 
-    def others(self, name: str) -> tuple[str, ...]:
-        """The names of all but one character and the owner."""
-        return tuple(one for one in (*(member.name for member in self.members), *self.people) if one != name)
+    def others(self, *own: str) -> tuple[str, ...]:
+        """The names of all but these."""
+        return tuple(one for one in (*(member.name for member in self.members), *self.people) if one not in own)
 
     def row(self) -> dict[str, Any]:
-        return asdict(self) | {"members": [asdict(one) for one in self.members], "people": list(self.people)}
+        row = asdict(self) | {"members": [asdict(one) for one in self.members], "people": list(self.people)}
+        return row if self.users else {key: value for key, value in row.items() if key != "users"}
 
     @property
     def is_shared(self) -> bool:

@@ -12,20 +12,23 @@ from moechat.turn import Ended, TurnEvent
 from moechat.verbs import Fields, Values, Verb, value
 
 if TYPE_CHECKING:
+    from moechat.access.keys import Pass
     from moechat.house.group import GroupTalk, GroupTalks
 
-Act = Literal["add", "remove", "mute", "unmute", "person", "natural", "list", "manual"]
+Act = Literal["add", "remove", "mute", "unmute", "person", "user", "natural", "list", "manual"]
 
 
 @dataclass(frozen=True)
 class Company:
-    """Who does it: a character (folder) of a user, in a world, who is in the talk. ``folder`` finds another by name."""
+    """Who does it: a character (folder) of a user, in a world, who is in the talk. ``folder`` finds another by name; whom else
+    one can bring in is limited by ``passed`` (None: whoever uses this machine)."""
 
     talks: GroupTalks
     folder: Callable[[str], str]
     character: str
     user: str = ""
     world: str = ""
+    passed: Pass | None = None
 
 
 class Begin(Values):
@@ -50,7 +53,10 @@ class Show(OneGroup):
 
 
 class ChangeCompany(OneGroup):
-    act: Act = value("a character joins, leaves, is silent or not; a person joins; who answers where nobody is named")
+    act: Act = value(
+        "a character joins, leaves, is silent or not; a person joins, or a user with memories of their own; who answers where "
+        "nobody is named"
+    )
     name: str = value("who (not for natural, list and manual)", "NAME", "", is_option=False)
 
 
@@ -89,6 +95,8 @@ def _changed(company: Company, wish: ChangeCompany) -> Fields:
     from moechat.house.group import recast
 
     group = _talk(company, wish)
+    if wish.act == "user" and company.passed:
+        company.passed.user(wish.name)
     recast(group, wish.act, company.folder(wish.name) if wish.act == "add" else wish.name)
     return _row(group)
 

@@ -117,6 +117,8 @@ class Desk:
             case act:
                 if act == "add":
                     PASS.get().require_character(name)
+                if act == "user":
+                    PASS.get().user(name)
                 recast(group, act, name)
         self.news.changed()
         return None

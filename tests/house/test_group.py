@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
 from moechat.house.group import GroupTalk
 from moechat.turn import Ended
-from tests.groups import NAMES, agreed, build, facts, lines_of, nth
+from tests.groups import NAMES, Lines, agreed, build, facts, lines_of, nth
 from tests.houses import Home, say, silent
 from tests.oblivion import nowhere
 
@@ -184,18 +186,26 @@ def test_who_joins_hears_from_then_on_and_who_leaves_keeps_what_was(home: Home) 
 # ---- two hundred messages
 
 
-def test_two_hundred_messages_of_two_people_and_three_characters(home: Home) -> None:
-    """Every fact under its person, none crossed; what was told to one alone, in no other's prompt."""
+@pytest.mark.parametrize("messages", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("has_memory", [False, True])
+def test_a_long_talk_of_two_people_and_three_characters(home: Home, has_memory: bool, messages: int) -> None:
+    """Every fact under its person, none crossed; what was told to one alone, in no other's prompt. ``has_memory``: the second
+    person has memories of her own, too."""
     cities, things = ("杭州", "上海", "广州", "成都", "西安"), ("香菜", "芹菜", "苦瓜", "榴莲", "羊肉")
     chance, model = random.Random(7), silent(nth)
-    lives, dislikes = {"": "", "安妮": ""}, {"": set[str](), "安妮": set[str]()}
+    people = ("阿明", "安妮")
+    lives, dislikes = dict.fromkeys(people, ""), {one: set[str]() for one in people}
     with home.open(model) as house:
         for name, secret in zip(NAMES, ("红宝石", "绿松石", "黑珍珠"), strict=True):
             say(house.agent(name), f"只告诉你：我把{secret}埋在院子里")
-        group, count = house.groups.begin(NAMES, people=["安妮"]), 0
-        while count < 200:
+        if has_memory:
+            say(house.agent(B, "安妮"), "只告诉你：我把夜明珠埋在院子里")
+        group, count = house.groups.begin(NAMES), 0
+        if has_memory:
+            group.add_user("安妮")
+        while count < messages:
             home.clock.advance(minutes=1)
-            speaker, kind = chance.choice(("", "安妮")), chance.randrange(4)
+            speaker, kind = chance.choice(people), chance.randrange(4)
             if kind == 0:
                 lives[speaker] = chance.choice(cities)
                 text = f"我住在{lives[speaker]}"
@@ -207,21 +217,28 @@ def test_two_hundred_messages_of_two_people_and_three_characters(home: Home) -> 
                 text = chance.choice(
                     ("院子里埋了什么？", "今天真热", "你们在忙什么", f"{chance.choice(NAMES)}，你说呢？")
                 )
-            count += 1 + len(round_of(group, text, speaker))
+            if speaker == "安妮" and has_memory:
+                count += 1 + len(round_of(house.groups.of(group.name, A, "安妮"), text))
+            else:
+                count += 1 + len(round_of(group, text, speaker))
         assert len(agreed(house, group)) == count
-        for name in NAMES:
-            known = facts(house.agent(name))
-            for entity, who in (("user", ""), ("安妮", "安妮")):
-                called = who or "用户"
+        for name, user in itertools.product(NAMES, people if has_memory else people[:1]):
+            known = facts(house.agent(name, user if user == "安妮" else ""))
+            for who in people:
+                entity, called = ("user", "用户") if who == user else (who, who)
                 mine = {text for whose, text in known if whose == entity and ("住在" in text or "不吃" in text)}
-                assert mine == {f"{called}住在{lives[who]}", *(f"{called}不吃{one}" for one in dislikes[who])}
-            assert {whose for whose, _ in known} == {"user", "安妮"}
-        own = dict(zip(NAMES, ("红宝石", "绿松石", "黑珍珠"), strict=True))
+                city = {f"{called}住在{lives[who]}"} if lives[who] else set()
+                assert mine == city | {f"{called}不吃{one}" for one in dislikes[who]}
+            assert {whose for whose, _ in known} == {"user", *people} - {user}
+        own = dict(zip(NAMES, ("红宝石", "绿松石", "黑珍珠"), strict=True)) | (
+            {f"{B} 安妮": "夜明珠"} if has_memory else {}
+        )
         for request in model.requests:
             prompt = "\n".join(message.content for message in request.messages)
-            assert [
-                one for name, one in own.items() if one in prompt and f"你是{name}，" not in request.messages[0].content
-            ] == []
+            is_hers = "埋在院子里" in prompt and "夜明珠" in prompt
+            there = [name.split()[0] for name, one in own.items() if one in prompt]
+            assert all(f"你是{name}，" in request.messages[0].content for name in there)
+            assert not (is_hers and own[B] in prompt), "what either told her alone is not in the other's turn"
 
 
 # ---- kills
@@ -254,13 +271,34 @@ def killed(home: Home, left: int, doing: Callable[[House], None]) -> bool:
     return child.exitcode == 9
 
 
-@pytest.mark.parametrize("kind", ["say", "retract", "correct", "forget"])
-def test_a_kill_between_two_steps_loses_and_doubles_nothing(tmp_path: Path, kind: str) -> None:
+KINDS = ("say", "retract", "correct", "forget")
+
+
+def _everywhere(house: House, talk: str, user: str) -> Lines:
+    """What all memories say of a talk after whoever opens it has passed on what waited."""
+    lines = agreed(house, house.groups.of(talk, B))
+    assert all(lines_of(house.agent(one, user), talk, user) == lines for one in NAMES if user)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("kind", "user"),
+    [
+        *((kind, "") for kind in KINDS),
+        *(pytest.param(kind, "安妮", marks=pytest.mark.slow) for kind in KINDS),
+    ],
+)
+def test_a_kill_between_two_steps_loses_and_doubles_nothing(tmp_path: Path, kind: str, user: str) -> None:
+    """``user``: by whom, one who has memories of her own there, or the one who began the talk."""
     template = build(tmp_path / "template")
+    me = user or "阿明"
     with template.open(silent(nth)) as house:
         group = house.groups.begin(NAMES, order="list")
+        if user:
+            group.add_user(user)
+            group = house.groups.of(group.name, A, user)
         round_of(group, "我住在杭州")
-        name, whole, first = group.name, agreed(house, group), group.recent(9)[0].exchange.id
+        name, whole, first = group.name, _everywhere(house, group.name, user), group.recent(9)[0].exchange.id
     left, deaths, torn = 2, 0, 0
     while True:
         folder = tmp_path / f"{left}"
@@ -268,7 +306,7 @@ def test_a_kill_between_two_steps_loses_and_doubles_nothing(tmp_path: Path, kind
         home = Home(folder / "data", folder / "config.yaml", SetClock(template.clock.at + timedelta(minutes=1)))
 
         def doing(house: House, name: str = name, first: str = first) -> None:
-            there = house.groups.of(name, A)
+            there = house.groups.of(name, A, user)
             if kind == "say":
                 list(there.talk("我养了一只叫豆豆的猫"))
             elif kind == "correct":
@@ -279,11 +317,12 @@ def test_a_kill_between_two_steps_loses_and_doubles_nothing(tmp_path: Path, kind
         has_died = killed(home, left, doing)
         deaths += has_died
         with home.open(silent(nth)) as house:
-            torn += len({tuple(lines_of(house.agent(one), name)) for one in NAMES}) > 1
-            now = agreed(house, house.groups.of(name, B))
-            before, after = whole, {"correct": [("阿明", "我住在苏州"), *whole[1:]]}.get(kind, [])
+            torn += len({tuple(lines_of(house.agent(one, whose), name, whose or "阿明")) for one in NAMES
+                         for whose in {"", user}}) > 1  # fmt: skip
+            now = _everywhere(house, name, user)
+            before, after = whole, {"correct": [(me, "我住在苏州"), *whole[1:]]}.get(kind, [])
             if kind == "say":
-                assert now[:4] == whole and now[4:5] in ([], [("阿明", "我养了一只叫豆豆的猫")])
+                assert now[:4] == whole and now[4:5] in ([], [(me, "我养了一只叫豆豆的猫")])
                 assert len(now) == len(set(now)) <= 8
             else:
                 assert now in (before, after)
@@ -292,3 +331,109 @@ def test_a_kill_between_two_steps_loses_and_doubles_nothing(tmp_path: Path, kind
             break
         left += random.Random(left).choice((5, 7, 11, 13)) * (1 if deaths < 6 else 3)
     assert deaths > 5 and torn > 0
+
+
+# ---- people with memories of their own
+
+
+@pytest.fixture
+def both(home: Home) -> Iterator[Both]:
+    model = silent(nth)
+    with home.open(model) as house:
+        mine = house.groups.begin(NAMES, order="list")
+        round_of(mine, "安妮来之前的话")
+        mine.add_user("安妮")
+        yield Both(house, model, mine, house.groups.of(mine.name, B, "安妮"))
+
+
+@dataclass
+class Both:
+    """阿明 and 安妮 in one talk, each with memories of their own."""
+
+    house: House
+    model: ScriptedModel
+    mine: GroupTalk
+    hers: GroupTalk
+
+    def agreed(self) -> list[tuple[str, str]]:
+        """What everybody remembers since she came, the same in all memories."""
+        lines = agreed(self.house, self.mine)[4:]
+        for name in NAMES:
+            agent = self.house.agent(name, "安妮")
+            assert agent.store.tree.talks[self.mine.name].waiting == {}
+            heard = lines_of(agent, self.mine.name, "安妮")
+            assert heard == lines, (name, heard, lines)
+        shown = [
+            (row.exchange.speaker or "安妮", row.exchange.user or row.exchange.char) for row in self.hers.recent(99)
+        ]
+        assert shown == lines
+        return lines
+
+    def known(self, name: str, user: str = "") -> set[tuple[str, str]]:
+        return {*facts(self.house.agent(name, user))}
+
+
+def test_each_person_keeps_what_was_said_while_they_were_there(both: Both) -> None:
+    round_of(both.mine, "我住在杭州")
+    assert round_of(both.hers, "我住在上海") == [A, B, C]
+    assert both.agreed()[:6] == [
+        ("阿明", "我住在杭州"), (A, f"{A}第5句"), (B, f"{B}第6句"), (C, f"{C}第7句"), ("安妮", "我住在上海"), (A, f"{A}第5句"),
+    ]  # fmt: skip
+    for name in NAMES:
+        assert both.known(name) == {("user", "用户住在杭州"), ("安妮", "安妮住在上海")}
+        assert both.known(name, "安妮") == {("user", "用户住在上海"), ("阿明", "阿明住在杭州")}
+    with pytest.raises(MoeChatError, match="say it as yourself"):
+        both.mine.hear("我是安妮", "安妮")
+    with pytest.raises(MoeChatError, match="阿明's"):
+        both.hers.hear("我是别人", "小红")
+
+
+def test_she_answers_out_of_her_memory_of_whoever_speaks(both: Both) -> None:
+    say(both.house.agent(A), "告诉你一个秘密：保险箱密码是7291")
+    say(both.house.agent(A, "安妮"), "告诉你一个秘密：日记藏在钢琴里")
+    for group, own, other in ((both.mine, "7291", "钢琴"), (both.hers, "钢琴", "7291")):
+        before = len(both.model.requests)
+        for text in ("保险箱密码是多少？", "日记藏在哪里？"):
+            round_of(group, text)
+        prompts = ["\n".join(one.content for one in request.messages) for request in both.model.requests[before:]]
+        assert len(prompts) == 6 and any(own in prompt for prompt in prompts)
+        assert [prompt for prompt in prompts if other in prompt.replace("日记藏在哪里", "")] == []
+    both.agreed()
+
+
+def test_changes_of_mind_reach_the_memories_of_both_people(both: Both) -> None:
+    round_of(both.mine, "我住在杭州")
+    round_of(both.hers, "我住在上海")
+    ids = [row.exchange.id for row in both.hers.recent(8)]
+    both.hers.correct(ids[4], user="我住在苏州")
+    both.mine.correct(ids[0], user="我住在无锡")
+    list(both.hers.regenerate(ids[7]))
+    assert [line for line in both.agreed() if line[0] in ("阿明", "安妮")] == [
+        ("阿明", "我住在无锡"),
+        ("安妮", "我住在苏州"),
+    ]
+    assert both.known(C) == {("user", "用户住在无锡"), ("安妮", "安妮住在苏州")}
+    for change in (both.hers.correct, both.hers.retract, both.hers.forget):
+        with pytest.raises(MoeChatError, match="阿明's"):
+            change(ids[0], **({"user": "我住在火星"} if change == both.hers.correct else {}))
+    both.hers.retract(ids[4])
+    assert len(both.agreed()) == 4 and both.known(B) == {("user", "用户住在无锡")}
+    both.hers.restore(ids[4])
+    assert len(both.agreed()) == 8 and ("安妮", "安妮住在苏州") in both.known(B)
+    both.hers.forget(ids[4])
+    assert [text for _, text in both.agreed()] == ["我住在无锡", f"{A}第5句", f"{B}第6句", f"{C}第7句"]
+    both.house.agent(A, "安妮").in_talk(both.mine.name).correct(
+        ids[0], user="我住在火星"
+    )  # by another door: hers alone
+    both.mine.pass_on()
+    assert both.known(A) == {("user", "用户住在无锡")}
+
+
+def test_who_leaves_keeps_what_she_heard(both: Both) -> None:
+    round_of(both.hers, "我住在上海")
+    both.mine.remove("安妮")
+    round_of(both.mine, "她走了吗")
+    assert "她走了吗" not in str(lines_of(both.house.agent(A, "安妮"), both.mine.name, "安妮"))
+    assert ("user", "用户住在上海") in both.known(A, "安妮")
+    with pytest.raises(NotFound, match="without you"):
+        both.house.groups.of(both.mine.name, A, "安妮")

@@ -72,3 +72,22 @@ def test_a_key_reaches_the_talks_of_its_own_users_and_characters_alone(house: Ho
         two.ask(verb, 404, **values)
         two.ask(verb, 403, user="anne", **values)
     assert anne.say(f"{A}，在吗") == [A]
+
+
+def test_people_with_keys_speak_for_themselves_and_see_what_they_heard(house: House) -> None:
+    ben, anne, owner = Caller(house, users=["ben"]), Caller(house, users=["anne"]), Caller(house)
+    ben.talk = ben.ask("begin", characters=[B])["talk"]
+    ben.say(f"{A}，我住在杭州")
+    ben.ask("change", 403, act="user", name="anne")  # Her memories are not his to write in.
+    owner.talk = anne.talk = ben.talk
+    assert owner.ask("change", user="ben", act="user", name="anne")["users"] == {"ben": "ben", "anne": "anne"}
+    assert anne.say(f"{B}，我住在上海") == [B]
+    assert [one["speaker"] for one in anne.ask("show")["lines"]] == ["", B]
+    assert [one["speaker"] for one in ben.ask("show")["lines"]] == ["", A, "anne", B]
+    anne.ask("say", 409, text="我住在火星", by="ben")
+    anne.ask("change", 409, act="add", name=C)
+    ben.ask("say", 409, text="我住在火星", by="anne")
+    assert {*facts(house.agent(A, "anne"))} == {("user", "用户住在上海")}
+    assert {*facts(house.agent(B, "ben"))} == {("user", "用户住在杭州"), ("anne", "anne住在上海")}
+    ben.ask("change", act="remove", name="anne")
+    anne.ask("say", 404, text="还在吗")
