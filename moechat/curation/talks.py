@@ -17,6 +17,7 @@ from moechat.language.words import clauses, keywords
 from moechat.model import Exchange
 from moechat.store.kinds import Store
 from moechat.turn import Shown
+from moechat.when import LONGEST_READ
 from moechat.when.names import has_han
 
 Form = Literal["markdown", "text", "sillytavern", "json"]
@@ -116,6 +117,7 @@ def own_titles(store: Store, names: Iterable[str]) -> dict[str, str]:
 def own_title(messages: Sequence[str]) -> str:
     """What a talk is called after the first messages of it, oldest first: by the first short question in the first one that
     tells anything, else by the clause of it with the most telling words. "" where nothing was said."""
+    messages = [one[:LONGEST_READ] for one in messages]
     message = next((one for one in messages if len(keywords(one)) > 1), next(iter(messages), ""))
     questions = [one for text in _QUESTION.findall(message) if len(keywords(one := text.strip())) > 1]
     text = next(iter(questions), message)
@@ -132,7 +134,8 @@ def _shortened(text: str) -> str:
     """As much of it as a title may have, Latin words whole."""
     if _width(text) <= MAX_OWN_TITLE_WIDTH:
         return text
-    while text and _width(text) >= MAX_OWN_TITLE_WIDTH:
+    text = text[:MAX_OWN_TITLE_WIDTH]
+    while _width(text) >= MAX_OWN_TITLE_WIDTH:
         text = text[:-1]
     whole = re.sub(r"\s+[a-zA-Z]*$", "", text) if text[-1:].isascii() else text
     return f"{whole or text}…"

@@ -144,7 +144,7 @@ def keep(store: Store, exchanges: Iterable[Exchange], character: str) -> None:
         open_ = [id_ for id_, (_, asked_at, answered) in state.plans.items() if asked_at > lately and not answered]
         shown = [str(hit["id"]) for hit in hits if hit.get("recipe") == RECIPE]
         plans = {e.id: e.event for e in store.findings.by_ids([*open_, *shown]).values()} if open_ or shown else {}
-        spoken, rows = _words(exchange.user), dict[str, list[object]]()
+        spoken, rows = _words(exchange.user) if plans else set[str](), dict[str, list[object]]()
         for id_, event in plans.items():
             turns, asked_at, answered = state.plans.get(id_, (0, "", ""))
             if asked_at and not answered and not _matter(event).isdisjoint(spoken):

@@ -28,6 +28,7 @@ from moechat.cards import book, card
 from moechat.cards.macros import Macros, unknown
 from moechat.compat import foreign_talk
 from moechat.cue import Scene
+from moechat.curation.talks import own_title
 from moechat.errors import MoeChatError
 from moechat.index import traits
 from moechat.language import words
@@ -202,6 +203,7 @@ def doors() -> Iterator[Mapping[str, Read]]:
                 "name": _name,
                 "past": _past(folder),
                 "foods": foods.held,
+                "title": lambda text: own_title((text,)),
                 "times": lambda text: asks(text, resolve(text, NOW)),
                 **{read.__name__: read for read in ONE_BY_ONE},
                 **{
