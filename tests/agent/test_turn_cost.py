@@ -34,12 +34,12 @@ def scans(db: sqlite3.Connection, statements: list[str]) -> list[str]:
     ]
 
 
-@pytest.fixture
-def talker(tmp_path: Path) -> Iterator[tuple[Agent, SetClock, ApartEmbedder]]:
+@pytest.fixture(scope="module")
+def talker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Agent, SetClock, ApartEmbedder]]:
     """A companion with a memory of the benchmark's made-up life; all that is read once is read."""
-    speed.write(tmp_path, 300)
-    clock, embedder = SetClock(corpus.NOW), ApartEmbedder(speed.DIM)
-    with speed.house(tmp_path, clock, embedder) as house:
+    folder, clock, embedder = tmp_path_factory.mktemp("talker"), SetClock(corpus.NOW), ApartEmbedder(speed.DIM)
+    speed.write(folder, 300)
+    with speed.house(folder, clock, embedder) as house:
         agent = house.agent(speed.CHARACTER)
         taken(agent, clock, embedder, 10)
         yield agent, clock, embedder

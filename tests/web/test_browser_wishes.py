@@ -263,7 +263,7 @@ def test_a_finger_asks_for_another_reply(tmp_path: Path, browser: Browser) -> No
 def test_a_long_talk_puts_no_stops_before_the_box(tmp_path: Path, browser: Browser) -> None:
     home = Home.build(tmp_path)
     with home.open(silent()) as house, running(house) as url, tab(browser, url) as page:
-        for number in range(500):
+        for number in range(150):
             house.agent().record(f"第{number}句话", "嗯。", home.clock.advance(minutes=1))
         house.agent().finish()
         box, said = page.locator("#box"), page.locator("#said article")
