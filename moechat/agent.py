@@ -41,6 +41,7 @@ from moechat.store.table_store import MemoryStore
 from moechat.store.unknown import unknown
 from moechat.store.usage import Use
 from moechat.turn import cost_of
+from moechat.understanding.diarist import Diarist
 from moechat.understanding.past import Past
 from moechat.understanding.reflection import Reflector
 from moechat.understanding.roll import Roller
@@ -181,7 +182,7 @@ class Agent:
             lambda: self.config.forgetting, self.config.understanding.silence_s,
         )  # fmt: skip
         self.jobs = Jobs(
-            self.layers, self._contexts, roller, self.past, self.reflection, maintenance, eraser,
+            self.layers, self._contexts, roller, self.past, self.reflection, Diarist(self.layers, behind), maintenance, eraser,
             crew=around.crew, config=lambda: self.config, now=self.now, looks=around.looks,
         )  # fmt: skip
         converse = partial(

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 from moechat.ai.failure import sentence
 from moechat.curation.eraser import Eraser
@@ -20,6 +21,7 @@ from moechat.memory.context import Context, Contexts, idle_h
 from moechat.recall.layers import Layers
 from moechat.settings.config import Config
 from moechat.store import disk
+from moechat.understanding.diarist import Diarist
 from moechat.understanding.past import Past
 from moechat.understanding.reflection import NEEDS_MODEL, ReflectionRun, Reflector
 from moechat.understanding.roll import Due, Roller, due
@@ -46,6 +48,7 @@ class Jobs:
         roller: Roller,
         past: Past,
         reflector: Reflector,
+        diarist: Diarist,
         maintenance: Maintenance,
         eraser: Eraser,
         *,
@@ -55,7 +58,7 @@ class Jobs:
         looks: bool,
     ) -> None:
         self._store, self._layers, self._contexts = layers.store, layers, contexts
-        self._roller, self._past, self._reflector = roller, past, reflector
+        self._roller, self._past, self._reflector, self._diarist = roller, past, reflector, diarist
         self._maintenance, self._eraser = maintenance, eraser
         self._config, self._now, self._looks = config, now, looks
         self._rolling = threading.Lock()
@@ -249,11 +252,12 @@ class Jobs:
             before, tree = work, self._store.tree
 
     def _tend(self) -> None:
-        """Associate, reflect and forget. If one of them fails, the others still run. What another thread is at is waited for."""
+        """Associate, reflect, write of the day and forget. If one fails, the others still run. Another thread is waited for."""
         if self._layers.unread_until:
             return
         with self._tending:
-            for step in (lambda: self._layers.associate(self._now()), self.reflect, self._forget):
+            writes = partial(self._diarist.run, self._now())
+            for step in (lambda: self._layers.associate(self._now()), self.reflect, writes, self._forget):
                 self.worker.guarded(step)
 
     def reflect(self) -> ReflectionRun | None:

@@ -27,7 +27,7 @@ Mark = Literal["", "care", "delicate"]
 """``care``: health and safety, brought whenever the talk touches it. ``delicate``: only then, and in no profile."""
 Verb = Literal["ended", "replaced", "moved", "done", "given_up", "never_true", "not_worth", "keep"]
 """What a model may say of a finding that it is shown."""
-FactKind = Literal["attribute", "relation", "picture", "boundary", "ruling"]
+FactKind = Literal["attribute", "relation", "picture", "boundary", "ruling", "daybook"]
 EventStatus = Literal["done", "planned", "cancelled", "open"]
 LONG_AGO = datetime.fromtimestamp(0, UTC)
 """A memory whose time nobody knows counts from here, in order and in age."""
@@ -195,7 +195,7 @@ class FactDraft:
     ``generic`` entity is a kind of thing (泛化实体), any other is a particular entity (具体实体). A ``picture`` is a scene that
     is remembered as seen (记忆画面). A ``boundary`` is what the user asks to be kept to, in the user's words (别提他); its target
     is whom or what it is about. A ``ruling`` says of the findings that it supersedes that they hold no longer: its keyword is the
-    verb, its target the reason.
+    verb, its target the reason. A ``daybook`` is what the character wrote of a day; nothing is made from it.
 
     ``quote`` are the words of the sources that it rests on. ``start`` and ``until`` are when a state began and ended, as exactly
     as it was said (2022, 2022-05, 2022-05-24), or ``past`` where it is over and nobody said when.

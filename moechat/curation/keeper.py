@@ -243,9 +243,10 @@ class Keeper(Catalogue):
         return self.memories(doubted)
 
     def end(self, ids: Sequence[str]) -> list[Memory]:
-        """Say that these hold no longer: facts are told as what was, plans not any more, and boundaries are lifted."""
+        """Say that these hold no longer: facts are told as what was, plans not any more; boundaries and pages of her
+        daybook go into the archive."""
         self._require(ids)
-        lifted = [one.id for one in self.facts(ids) if one.draft.kind == "boundary"]
+        lifted = [one.id for one in self.facts(ids) if one.draft.kind in ("boundary", "daybook")]
         day, is_zh = f"{self.now():%Y-%m-%d}", self._layers.character().language == "zh"
         rulings = []
         for id_ in dict.fromkeys(id_ for id_ in ids if id_ not in lifted):

@@ -29,7 +29,7 @@ from moechat.memory.filed_facts import NEVER_SEARCHED
 from moechat.memory.former import Former, read
 from moechat.model import Fact, FactDraft, Hit, Understanding
 from moechat.rules.boundaries import concerns
-from moechat.store.finding_records import visible
+from moechat.store.finding_records import APART, visible
 from moechat.store.formats import derived_id
 from moechat.store.kinds import Store
 
@@ -267,7 +267,7 @@ class CoreMemory:
 
         def current() -> list[Fact]:
             seen = visible([*official, *self._store.findings.facts()], hidden)
-            return [fact for fact in seen if fact.draft.kind != "ruling"]
+            return [fact for fact in seen if fact.draft.kind not in APART]
 
         return self._seen(self._current, (self._store.findings.facts_generation(), hidden, official), current)
 
@@ -327,7 +327,7 @@ class CoreMemory:
             return now.rivals(draft)
 
         citing = self._store.findings.fact_book().citing(replacing) if understanding.by != "rules" else []
-        earlier = [f for f in citing if f.draft.kind != "ruling" and not is_known(f, replacing)]
+        earlier = [f for f in citing if f.draft.kind not in APART and not is_known(f, replacing)]
         return _Learning(known_rivals, earlier, now.by_id, understanding, at).result()
 
 

@@ -20,7 +20,7 @@ from moechat.when import LONGEST_READ
 NEAR_DANGER = 0.1  # The sentences of a message are weighed for danger from this score of the whole.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
-SAYINGS, LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("sayings", "limits", "matters"))
+SAYINGS, LIMITS, MATTERS, ASKED = (Path(__file__).with_name(name) for name in ("sayings", "limits", "matters", "asked"))
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())

@@ -24,7 +24,7 @@ from moechat.when.span import away, in_zone
 
 log = logging.getLogger(__name__)
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
-OF_NOW = ("days", "ours", "mood")  # Blocks of the recipes that come whatever was said.
+OF_NOW = ("days", "ours", "mood", "daybook")  # Blocks of the recipes that no ranking chooses.
 MOMENT_AGO = timedelta(hours=1)  # Until then the prompt says that something was said a moment ago in another talk.
 AGO = timedelta(hours=20)  # After this pause the prompt says how long ago the last talk was.
 

@@ -38,6 +38,7 @@ CHARACTER_MAY_SET: Mapping[str, frozenset[str] | None] = {
     "understanding": frozenset({"silence_s", "batch_size"}),
     "recall": None,
     "greeting": None,
+    "daybook": None,
     "association": None,
     "reflection": None,
     "forgetting": None,
@@ -80,6 +81,7 @@ class Config(BaseSettings):
     embedding: schema.EmbeddingSettings = schema.EmbeddingSettings()
     recall: schema.RecallSettings = schema.RecallSettings()
     greeting: schema.GreetingSettings = schema.GreetingSettings()
+    daybook: schema.DaybookSettings = schema.DaybookSettings()
     association: schema.AssociationSettings = schema.AssociationSettings()
     reflection: schema.ReflectionSettings = schema.ReflectionSettings()
     forgetting: schema.ForgettingSettings = schema.ForgettingSettings()

@@ -36,6 +36,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "ours": ("char", "user", "entries"),
     "mood": ("char", "user", "entries"),
     "days": ("char", "user", "entries"),
+    "daybook": ("char", "user", "entries"),
     "danger": ("char", "user", "help"),
     "time": ("now", "weekday", "last"),
     "empty": ("phrase", "from", "to"),
@@ -54,6 +55,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "reflect_insights": ("relevant_memories", "question"),
     "reflect_condense": ("insight_list",),
     "reflect_rate": ("insight_list",),
+    "daybook_write": ("char", "user", "persona", "day", "exchanges"),
 }
 
 

@@ -222,6 +222,12 @@ class GreetingSettings(Section):
     quiet_until: Whole = Field(8, ge=0, le=23)
 
 
+class DaybookSettings(Section):
+    """What she writes of each day with talk, by one call of the model."""
+
+    enabled: bool = False
+
+
 class AssociationSettings(Section):
     """Word association: what words a message calls to mind, and how facts are searched by them (seed 004)."""
 

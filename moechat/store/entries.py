@@ -207,6 +207,7 @@ STATE = Entries(
         "found": {**_IDS, "lets_in?": one_of(True)},
         "topic": {"from": is_text, "to": is_text},
         "cleaned": {"at": is_moment},
+        "daybook": {"day": is_text},
         "plans": {"rows": map_of(row_of(is_count, is_text, is_text))},
         "greeted": {"id": is_text, "at": is_moment, "text": is_text, "sources": list_of(is_text), "said_as": is_text},
         "returned": {**_IDS, "at": is_moment, "file": is_text},

@@ -98,6 +98,9 @@ def superseded(newer: Iterable[Episode], rulings: Iterable[Fact], hidden: Collec
     )  # fmt: skip
 
 
+APART = ("ruling", "daybook")  # Facts of these kinds stand beside what is known.
+
+
 class FactBook:
     """The facts of an owner in memory, in order of time, then of id. One change costs that change. Safe for several threads."""
 

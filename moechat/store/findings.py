@@ -291,9 +291,11 @@ class Findings(FindingRecords, ABC):
     def _told_with(self, ids: Sequence[str]) -> set[str]:
         """All sources of the facts and events that rest on one of ``ids``; they are to be understood again.
 
-        Reflections are not among them, since their other evidence stands (``understanding.reflection``).
+        Reflections are not among them, since their other evidence stands (``understanding.reflection``), nor is what the
+        character wrote of a day, which nothing is understood from.
         """
-        sources = {source for fact in self._facts_citing(ids) for source in fact.draft.sources}
+        facts = (fact for fact in self._facts_citing(ids) if fact.draft.kind != "daybook")
+        sources = {source for fact in facts for source in fact.draft.sources}
         events = (e for e in self.citing(ids) if e.by != "owner" and e.kind == "event")
         return sources.union(*(event.event.sources for event in events))
 

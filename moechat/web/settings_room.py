@@ -36,6 +36,7 @@ KEPT = (
     "recall.ours",
     "recall.mood",
     "greeting.enabled",
+    "daybook.enabled",
 )  # What can be switched off.
 PASSED_ON = ("top_p", "max_tokens")
 Standing = Literal["untried", "works", "fails"]

@@ -78,4 +78,5 @@ def test_it_can_be_written_by_hand_and_switched_off(home: Home, agent: Agent, pr
     assert "三次晚安" in prompts[-1] or "互道晚安" in prompts[-1]
     home.configure(recall={"ours": False})
     say(agent, "又到周五啦")
-    assert "互道晚安" not in prompts[-1]
+    assert "【只有你们俩懂的】" not in prompts[-1]
+    assert "互道晚安" in prompts[-1], "then it is a fact as any other"

@@ -24,7 +24,7 @@ from moechat.model import Episode, Event, Fact, FactDraft, Kind
 from moechat.settings.config import Config
 from moechat.store.formats import derived_id
 from tests.agent.test_agent_reflection import reflections, thinker
-from tests.houses import CHARACTER, DIM, START, Home, answer, say, silent, understanding
+from tests.houses import CHARACTER, DIM, START, Home, answer, polite, say, silent, understanding
 from tests.model_server import Hang, ModelServer
 
 Settings = Mapping[str, Any]
@@ -126,6 +126,18 @@ def came_back(place: Place) -> object:
             home.clock.advance(hours=hours)
             words.append(agent.greeting() is not None)
         return [hit.recipe for hit in agent.recall("今晚加班").plans], words
+
+
+def a_day_later(place: Place) -> object:
+    """What a model was asked by the next day."""
+    home, model = place.home(), ScriptedModel(polite, lambda _: "今天很好。")
+    with home.open(model) as house:
+        agent = house.agent()
+        say(agent, "下雨了")
+        agent.finish()
+        home.clock.advance(hours=20)
+        agent.finish()
+        return [messages[-1].content[:20] for messages, _ in model.questions]
 
 
 def prompt(place: Place) -> object:
