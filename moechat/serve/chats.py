@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import math
 import secrets
 import threading
 from collections import defaultdict
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from moechat.agent import Agent
 from moechat.conversation import Conversation
-from moechat.serve.additions import Additions, folded, telling_lines, without_frame
+from moechat.serve.additions import Additions, folded, telling_lines, weight, without_frame
 from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, align, choose
 from moechat.serve.history import History
 from moechat.serve.tasks import quotes
@@ -30,6 +31,7 @@ LEAST_ALONE = 3  # Messages of a chat without history, after which it sends none
 MOST_NAME, MOST_SEEN = 60, 1000
 LONG = 4000  # Characters of a message.
 MAX_HEARD = 20  # Lines of a group that a character hears at once.
+SURELY = 1.5  # Letters are not tokens: a request this much heavier has more of them for certain.
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
 K = TypeVar("K")
 V = TypeVar("V")
@@ -66,12 +68,14 @@ class Request:
 @dataclass(frozen=True)
 class LastShown:
     """What a front end showed of a talk that it names, when it last sent its history: the exchange of ours with which that began,
-    what ``opened`` the whole of it, how many turns it had, and its messages."""
+    what ``opened`` the whole of it, how many turns it had, and its messages. Where it began later than ours, a request of the
+    weight ``room`` would have had room for what is missing."""
 
     first: str
     opened: str
     count: int
     messages: frozenset[str]
+    room: float = math.inf
 
 
 class NoTalk(Exception):
@@ -292,6 +296,12 @@ class Chats:
         if opened and last and (last.opened, last.first) == (opened, first):
             # Its beginning is there, and this exchange follows it again, though the talk has gone on: nothing was cut.
             gone += plan.before if len(history.turns) > last.count else ()
+        room = math.inf
+        if plan.before and not opened and not (last and last.opened):
+            missing = agent.store.exchanges.of([id_ for id_ in plan.before if id_ not in tree.retracted]).values()
+            whole_size = history.weight + sum(weight(one.user + one.char) for one in missing)
+            room = min(last.room if last and last.first == first else math.inf, SURELY * whole_size)
+            gone += plan.before if history.weight >= room else ()
         if standing := [id_ for id_ in gone if id_ not in tree.retracted]:
             conversation.retract(*standing, unshown=True)
         others = (
@@ -304,7 +314,7 @@ class Chats:
             if last and folded(turn.user) not in last.messages:
                 conversation.correct(id_, user=turn.user, char=turn.reply)
         whole = opened if not plan.before else last.opened if last else ""
-        talks[conversation.name] = LastShown(first, whole, len(history.turns), messages)
+        talks[conversation.name] = LastShown(first, whole, len(history.turns), messages, room)
 
     def _is_seen_again(self, agent: Agent, talk: str, id_: str, words: str) -> bool:
         key = (id(agent), talk, id_)

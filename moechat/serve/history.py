@@ -12,6 +12,7 @@ from typing import Any
 
 from moechat.cards.book import only
 from moechat.model import Attachment, Message, Role
+from moechat.serve.additions import weight
 from moechat.serve.alignment import SentTurn
 
 NOTICE = "【MoeChat】"  # What we say ourselves begins so: it is no talk.
@@ -63,6 +64,10 @@ class History:
     speaker: str = ""
     attachments: tuple[Attachment, ...] = ()
     is_by_character: bool = False
+
+    @property
+    def weight(self) -> int:
+        return sum(weight(one.content) for one in (*self.before, self.message, *self.after))
 
 
 def read(raw: Sequence[Mapping[str, Any]], language: str = "zh", me: str = "") -> History:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +25,18 @@ class Named:
     greeting: str = GREETING
     chat: str = "chat-1"
     window: int = 0
+    room: int = 0
     turns: list[list[str]] = field(default_factory=list)
 
     def say(self, text: str, **more: Any) -> None:
         self.turns.append([text, ""])
         sent = [{"role": "system", "content": "你是青禾。"}]
         sent += [{"role": "assistant", "content": self.greeting}] if self.greeting and not self.window else []
+        while (
+            self.room
+            and sum(map(len, itertools.chain(*self.turns[-self.window - 1 if self.window else 0 :]))) > self.room
+        ):
+            self.window = (self.window or len(self.turns) - 1) - 1
         for user, reply in self.turns[-self.window - 1 if self.window else 0 :]:
             sent += [{"role": "user", "content": user}] if user else []
             sent += [{"role": "assistant", "content": reply}] if reply else []
@@ -120,6 +128,25 @@ def test_a_first_turn_that_was_deleted_is_told_from_one_that_was_cut_off(served:
         short.say(text)
         short.window += 1  # the messages are short, and more of them find room
     assert served.kept()[len(chat.turns) :] == short.shown
+
+
+def test_without_a_greeting_it_is_told_once_a_request_is_larger_than_that_turn_had_needed(served: Served) -> None:
+    chat = Named(served, greeting="").several("团子", "豆豆", "年糕")
+    chat.delete(0)
+    for count in range(12):
+        chat.say(f"今天天气不错，第{count}次")
+        if served.kept() == chat.shown:
+            break
+    assert served.kept() == chat.shown and count > 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_a_history_that_is_cut_for_room_nothing_is_taken_back(served: Served, seed: int) -> None:
+    chance, chat = random.Random(seed), Named(served, greeting="", room=150)
+    for number in range(25):
+        chat.window = 0  # As many of the newest as there is room for.
+        chat.say(f"{number}、" + "啦la"[chance.random() < 0.5 :] * chance.randint(1, 20))
+    assert served.kept() == chat.shown
 
 
 def test_without_a_name_nothing_is_taken_back(served: Served) -> None:
