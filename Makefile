@@ -42,8 +42,8 @@ bench-parts: $(VENV)/.installed  ## topics, entities, HTTP queries, reflection a
 way: $(VENV)/.installed          ## the modules and functions that one message runs through; ARGS=--modules names them
 	$(PY) -m benchmarks.way $(ARGS)
 
-year: $(VENV)/.installed         ## a simulated year of talk, about ten minutes; ARGS="--days 30 --cap 800"
-	$(PY) benchmarks/years.py $(ARGS)
+year: $(VENV)/.installed         ## a year of made-up talk: is it remembered right? ten minutes; ARGS="--days 30 --language en --door all"
+	$(PY) -m moechat bench years --days 365 $(ARGS)
 
 soak: $(VENV)/.installed-dev     ## the long tests; SEED=7 draws other kills, faults and damage
 	SEED=$(or $(SEED),1) $(PY) -m pytest -m "soak or slow" $(ARGS)

@@ -1,9 +1,9 @@
 """Recall beside the plain ways of finding, and with one part off at a time: what each part of it is worth.
 
-    python benchmarks/ablate.py FILE… [--embedding PROVIDER] [--config FILE] [--features] [--json]
+    python benchmarks/ablate.py FILE… [--embedding PROVIDER] [--config FILE] [--features] [--plain] [--json]
 
-FILEs are those of ``moechat bench recall``. The plain ways are BM25, dense vectors, their fusion, and chromadb where it is
-installed. Each sees the same messages as ``speaker: text``, one a document, and embeds with the same model.
+FILEs are those of ``moechat bench recall``. The plain ways are BM25, dense vectors, their fusion, and chromadb and
+txtai where they are installed. Each sees the same messages as ``speaker: text``, one a document, and embeds with the same model.
 """
 
 # ruff: noqa: T201
@@ -44,17 +44,17 @@ Find = Callable[[str], list[str]]
 
 
 def ablate(
-    files: Sequence[Path], *, config: Path | None, provider: str | None, features: bool = False
+    files: Sequence[Path], *, config: Path | None, provider: str | None, features: bool = False, plain: bool = False
 ) -> Iterator[Figures]:
     """The plain ways, ours, and ours with one part off at a time: a row for each way (``name``) and file.
 
-    ``features`` True: the features of the diary's index are parts, too.
+    ``features``: the features of the diary's index are parts, too. ``plain``: no part is taken off.
     """
     with tempfile.TemporaryDirectory(prefix="moechat-bench-") as folder:
         measurement = Measurement(files, Bench.of(Path(folder), config, provider))
         for name, rows in _plain(measurement).items():
             yield from ({"name": name, **row} for row in rows)
-        for name, changed in {"ours": {}, **WITHOUT}.items():
+        for name, changed in {"ours": {}, **({} if plain else WITHOUT)}.items():
             yield from _rows(name, measurement, changed)
         for feature in WEIGHTS if features else ():
             measurement.bench.prepare = lambda agent, feature=feature: leave_out(agent, feature)  # type: ignore[misc]
@@ -108,8 +108,11 @@ def plain_ways(haystack: Haystack, embedder: Embedder | None) -> Iterator[tuple[
     by_meaning = _by_meaning(ids, vectors, embedder)
     yield "dense", by_meaning
     yield "BM25 + dense, RRF", lambda text: reciprocal([by_words(text), by_meaning(text)])
-    if importlib.util.find_spec("chromadb"):
-        yield "chromadb", _by_chromadb(ids, vectors, embedder)
+    for name, make in (("chromadb", _by_chromadb), ("txtai", _by_txtai)):
+        if importlib.util.find_spec(name):
+            yield name, make(ids, texts, vectors, embedder)
+        else:
+            print(f"{name}: not installed", file=sys.stderr)
 
 
 def _by_words(ids: Sequence[str], texts: Sequence[str]) -> Find:
@@ -136,7 +139,7 @@ def reciprocal(rankings: Sequence[Sequence[str]]) -> list[str]:
     return sorted(scores, key=lambda id_: -scores[id_])
 
 
-def _by_chromadb(ids: Sequence[str], vectors: np.ndarray, embedder: Embedder) -> Find:
+def _by_chromadb(ids: Sequence[str], texts: Sequence[str], vectors: np.ndarray, embedder: Embedder) -> Find:
     chromadb = importlib.import_module("chromadb")
     client = chromadb.EphemeralClient(chromadb.config.Settings(anonymized_telemetry=False))
     if "bench" in {collection.name for collection in client.list_collections()}:
@@ -151,6 +154,19 @@ def _by_chromadb(ids: Sequence[str], vectors: np.ndarray, embedder: Embedder) ->
         return collection.query(query_embeddings=vector, n_results=count, include=[])["ids"][0]
 
     return find
+
+
+def _by_txtai(ids: Sequence[str], texts: Sequence[str], vectors: np.ndarray, embedder: Embedder) -> Find:
+    """Its hybrid index: its own BM25 and the vectors of the same model, in its default proportions."""
+    txtai = importlib.import_module("txtai")
+    known = dict(zip(texts, vectors, strict=True))
+
+    def transform(inputs: Sequence[str]) -> np.ndarray:
+        return np.stack([known[text] if text in known else embedder.embed([text], "query")[0] for text in inputs])
+
+    index = txtai.Embeddings(method="external", transform=transform, hybrid=True, content=False)
+    index.index(list(zip(ids, texts, strict=True)))
+    return lambda text: [id_ for id_, _ in index.search(text, DEPTH)]
 
 
 # ---- for people
@@ -173,9 +189,16 @@ def main() -> None:
     parser.add_argument(
         "--features", action="store_true", help="leave out each feature of the diary's index in turn, too"
     )
+    parser.add_argument("--plain", action="store_true", help="only ours as it is beside the plain ways")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
-    rows = ablate(options.files, config=options.config, provider=options.embedding, features=options.features)
+    rows = ablate(
+        options.files,
+        config=options.config,
+        provider=options.embedding,
+        features=options.features,
+        plain=options.plain,
+    )
     for row in rows:
         print(json.dumps(row, ensure_ascii=False) if options.json else line(row), flush=True)
 

@@ -19,23 +19,27 @@ import tempfile
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from time import perf_counter, process_time
+from zoneinfo import ZoneInfo
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import httpx
+import yaml
 
 from benchmarks.year_talk import Asked, Said, Talk
-from benchmarks.years import CHARACTER, FIRST, ZONE, build
 from moechat.ai.embedding import HashEmbedder
 from moechat.bench.turn_cost import rss_mb
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.serve import server
 
+ZONE = ZoneInfo("Asia/Shanghai")
+FIRST = date(2025, 1, 1)
+CHARACTER = "小满"
 FRAMES = 6  # of the code that called
 
 
@@ -53,6 +57,19 @@ def grown(before: tracemalloc.Snapshot, after: tracemalloc.Snapshot, turns: int,
         print(f"{row.size_diff / turns:8.0f} B {row.count_diff / turns:7.1f} objects a turn  {' > '.join(places)}")
 
 
+def build(folder: Path) -> Path:
+    """A data folder with one character, and its config.yaml."""
+    owner, config = folder / "data" / "agents" / CHARACTER, folder / "config.yaml"
+    owner.mkdir(parents=True)
+    who = {"name": CHARACTER, "user_name": "阿明", "language": "zh", "persona": "你是小满，爱听人说话。"}
+    (owner / "character.yaml").write_text(yaml.safe_dump(who, allow_unicode=True), encoding="utf-8")
+    settings = {"Agent": {"char": CHARACTER}, "time": {"zone": str(ZONE)}, "forgetting": {"cap": 800}}
+    config.write_text(
+        yaml.safe_dump(settings | {"recall": {"deadline_ms": 60_000}}, allow_unicode=True), encoding="utf-8"
+    )
+    return config
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=3000)
@@ -60,7 +77,7 @@ def main() -> None:
     args = parser.parse_args()
     asked, talk, part = Asked(), messages(), args.turns // 10
     with tempfile.TemporaryDirectory(prefix="moechat-turns-") as name:
-        config, clock = build(Path(name), 800, "hash"), SetClock(next(talk).at)
+        config, clock = build(Path(name)), SetClock(next(talk).at)
         with (
             House(Path(name) / "data", config, clock=clock, model=asked.model, embedder=HashEmbedder(256)) as house,
             server.running(house) as url,

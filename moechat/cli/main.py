@@ -316,6 +316,16 @@ COMMANDS: Sequence[Command] = (
         file("compare with what --json printed, with intervals", "--against", "RUN"),
         file("keep there what is written, for the next run", "--keep", "DIR"),
     )),
+    Command("bench years", "measure.years", "whether memory stays right over years of made-up talk, without a model", own=(
+        arg("--language", "of the talk (default: zh)", choices=("zh", "en"), default="zh"),
+        arg("--seed", "of the life (default: 1)", type=int, default=1),
+        arg("--days", "how long it lasts (default: 30)", type=int, default=30),
+        arg("--per-day", "messages a day (default: 12)", type=int, default=12),
+        arg("--door", "by which it comes (default: python)", choices=("python", "page", "front_end", "all"), default="python"),
+        arg("--embedding", "another than the built-in one (hash, off, …)", default="builtin", metavar="PROVIDER"),
+        file("add there what went wrong, a line each", "--wrong", "FILE"),
+        file("measure nothing, write the life there for bench recall and other ways of finding", "--write", "FILE"),
+    )),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The measuring commands: ``calibrate``, ``bench speed`` and ``bench recall``."""
+"""The measuring commands: ``calibrate`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -48,3 +48,15 @@ def recall(args: argparse.Namespace) -> None:
     recall.measure(args.files, config=config, provider=args.embedding, each=each, keep=args.keep)
     for row in figures.compared(earlier, questions):
         tell(args, row, figures.report(row))
+
+
+def years(args: argparse.Namespace) -> None:
+    from moechat.bench import years
+
+    life = {"days": args.days, "per_day": args.per_day}
+    if args.write:
+        years.write_file(args.language, args.seed, **life, path=args.write)
+        return
+    doors = years.DOORS if args.door == "all" else [args.door]
+    for row in years.measure(args.language, args.seed, **life, doors=doors, embedding=args.embedding, wrong=args.wrong):
+        tell(args, row, *(f"{name:>18}  {value}" for name, value in row.items()), "")

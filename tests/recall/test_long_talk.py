@@ -13,7 +13,6 @@ import pytest
 
 from benchmarks import year_talk
 from benchmarks.year_talk import Said, Talk
-from benchmarks.years import FIRST, place, years
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
@@ -222,26 +221,3 @@ def test_what_a_talk_recalls_grows_stronger_with_the_events_that_tell_of_it(home
         citing = [episode.id for episode in agent.store.findings.citing([exchange])]
         assert citing and {id_ for id_ in ids if state.recalls(id_) == 1} >= set(citing)
         assert {state.strength(id_) for id_ in [exchange, *citing]} == {16}
-
-
-# ---- the year, in small
-
-
-def test_a_year_in_small_stays_bounded(tmp_path: Path) -> None:
-    (month,) = years(tmp_path, days=6, per_day=10, cap=12)
-    assert (month.exchanges, month.cleaned) == (60, 2)
-    assert month.archived > 0 and month.active < 12 + 2 * 30, (
-        "the cap holds, give or take what the rules and a model find in three days"
-    )
-    assert month.by_kind["understanding"] <= 4 * 6 / 60
-    assert month.tokens_max < 4000
-    assert month.kb["days"] > 0 and month.kb["notes"] > 0
-
-
-def test_simulated_years_go_on_where_they_were_stopped(tmp_path: Path) -> None:
-    next(years(tmp_path, days=2, per_day=10, cap=100))
-    assert [month.exchanges for month in years(tmp_path, days=4, per_day=10, cap=100)] == [20, 40]
-    talk = Talk(per_day=10)
-    assert place(talk, 0) == (FIRST, 0)
-    assert place(talk, 20) == (FIRST + timedelta(days=1), 10)
-    assert place(talk, 25) == (FIRST + timedelta(days=2), 5)
