@@ -12,6 +12,7 @@ import socket
 import socketserver
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -49,17 +50,21 @@ def restart(server: Any, *, mode: str = "fast") -> None:
 
 
 class Door(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """A socket before the server's own. While it is shut the database is away, for whoever comes by it."""
+    """A socket before the server's own. While it is shut the database is away, for whoever comes by it. It counts the trips
+    there and back, and each takes ``delay_s`` longer."""
 
     daemon_threads = True
+    request_queue_size = 64
 
-    def __init__(self, address: str, folder: Path) -> None:
+    def __init__(self, address: str, folder: Path, delay_s: float = 0.0) -> None:
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
         name = f".s.PGSQL.{conninfo_to_dict(address).get('port', 5432)}"
         self._server = str(Path(str(conninfo_to_dict(address)["host"])) / name)
         self.address = make_conninfo(address, host=str(folder))
         self._inside: list[socket.socket] = []
+        self.trips = 0
+        self._delay_s = delay_s
         self._is_open = True
         super().__init__(str(folder / name), socketserver.BaseRequestHandler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -73,8 +78,30 @@ class Door(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             self._inside += [request, other]
             back = threading.Thread(target=_pass_on, args=(other, request), daemon=True)
             back.start()
-            _pass_on(request, other)
+            with suppress(OSError):
+                self._there(request, other)
+            _let_go(request)
+            _let_go(other)
             back.join()
+
+    def _there(self, source: socket.socket, target: socket.socket) -> None:
+        """A message is a letter, its length, and the rest; the first one of a connection lacks the letter. Whoever sends a query,
+        or ends a row of them, waits for an answer."""
+        left, letters, is_first = b"", b"", True
+        while data := source.recv(1 << 16):
+            left += data
+            letters = b""
+            while len(left) >= 5:
+                start = 0 if is_first else 1
+                end = start + int.from_bytes(left[start : start + 4], "big")
+                if len(left) < end:
+                    break
+                letters += b"" if is_first else left[:1]
+                left, is_first = left[end:], False
+            count = sum(letters.count(letter) for letter in (b"Q", b"S"))
+            self.trips += count
+            time.sleep(self._delay_s if count else 0)
+            target.sendall(data)
 
     def shut(self) -> None:
         self._is_open = False

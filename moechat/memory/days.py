@@ -4,6 +4,7 @@ this day of another year. Each follows from a fact, an event or an exchange that
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -187,7 +188,7 @@ class DaysThatComeRound:
         return [span for span in spans if span.precision == "day"]
 
     def _first(self, now: datetime) -> Iterator[Day]:
-        moment = self._store.exchanges.time_said("", now.timestamp(), last=False, hidden=self._store.hidden())
+        moment = self._store.exchanges.time_said("", math.inf, last=False, hidden=self._store.hidden())
         for row in self._store.exchanges.before(moment + 1e-3, 1) if moment is not None else ():
             at = row.exchange.at.astimezone(now.tzinfo)
             if now - at > AN_AGE:

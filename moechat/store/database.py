@@ -16,19 +16,17 @@ import sqlite3
 import threading
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from moechat.errors import DataError, DiskError, Locked, MoeChatError
 from moechat.store import disk
 
 T = TypeVar("T")
 Values = Mapping[str, object]
-MAX_KEPT_ROWS = 2048
 FIRST_ROWS = 50  # ``each`` reads these, and the others only where they are asked for.
 PATIENCE_S = 30.0  # How long to wait for what another process holds.
 SCHEMA_VERSION = 5
@@ -120,7 +118,20 @@ class StoreSession(ABC):
 
     @abstractmethod
     def do(self, statement: str, values: Values, *, durably: bool = True) -> int:
-        """A statement that may be done twice. Returns how many rows it was about."""
+        """A statement that may be done twice. Returns how many rows it was about; in a transaction that may not be known yet."""
+
+    def do_all(self, statements: Sequence[str], values: Values) -> None:
+        """Several of those, with the same values."""
+        for statement in statements:
+            self.do(statement, values)
+
+    def foresee(self, statement: str, values: Values) -> None:
+        """This will be asked soon: where a trip to the database is long, the answer comes with the next one that is made."""
+        return
+
+    def gather(self, questions: Sequence[tuple[str, Values]]) -> None:
+        """All of these will be asked now, each once: where a trip is long, their answers come together."""
+        return
 
     @abstractmethod
     def many(self, statement: str, values: Sequence[Values]) -> None:
@@ -175,49 +186,6 @@ def in_sqlite(statement: str) -> str:
     for theirs, ours in _IN_SQLITE:
         statement = theirs.sub(ours, statement)
     return statement
-
-
-# ---- rows that were read
-
-
-class KeptRows(Generic[T]):
-    """Rows of one table that were read lately: a recall goes back to many of those that the one before it read. A row never
-    changes, it only dies: so what was read stays right until then."""
-
-    def __init__(self, session: StoreSession, died: str, read: Callable[[Sequence[int]], Mapping[int, T]]) -> None:
-        """``died`` is the statement that gives the rows that died after a generation, ``read`` gives live rows by number."""
-        self._session, self._died, self._read = session, died, read
-        self._lock = threading.Lock()  # Nothing is read under it: whoever writes holds the database.
-        self._rows: dict[int, T] = {}  # The one that was asked for longest ago comes first.
-        self._moment = (-1, -1)
-
-    def of(self, rows: Iterable[int]) -> dict[int, T]:
-        """The live rows of these numbers, in that order."""
-        if not (numbers := [int(number) for number in rows]):
-            return {}
-        before = self._moment
-        moment = self._session.epoch, self._session.pulse.generation
-        if moment != before:
-            is_known = bool(self._rows) and moment[0] == before[0]
-            dead = self._session.all(self._died, {"since": before[1]}) if is_known else None
-            with self._lock:
-                if self._moment == before:
-                    self._moment = moment
-                    self._rows = {} if dead is None else self._rows
-                    for (number,) in dead or ():
-                        self._rows.pop(number, None)
-        with self._lock:
-            there = {number: self._rows[number] for number in numbers if number in self._rows}
-        if lacking := [number for number in numbers if number not in there]:
-            there |= self._read(lacking)
-        with self._lock:
-            if self._moment == moment:
-                for number, row in there.items():
-                    self._rows.pop(number, None)
-                    self._rows[number] = row
-                for number in list(islice(self._rows, max(0, len(self._rows) - MAX_KEPT_ROWS))):
-                    del self._rows[number]
-        return {number: there[number] for number in numbers if number in there}
 
 
 # ---- SQLite

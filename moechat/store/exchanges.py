@@ -10,9 +10,10 @@ from functools import lru_cache
 
 from moechat.errors import NotFound
 from moechat.model import LONG_AGO, Attachment, Exchange, Status
-from moechat.store.database import MAX_KEPT_ROWS, KeptRows, StoreSession, Values
+from moechat.store.database import StoreSession, Values
 from moechat.store.formats import attachments_from, text_hash, without_notice
 from moechat.store.journal import LogBook
+from moechat.store.row_memory import MAX_KEPT_ROWS, KeptRows
 
 ROWS_AT_ONCE = 500
 STAMP = "\x1f"  # Stands before the stamp of an exchange, behind what else there is beside its words.
@@ -20,7 +21,7 @@ LIVE = "FROM exchanges WHERE owner_id = %(owner)s AND alive"
 EXCHANGE = """SELECT e.row, e.id, e.at, e.sent, e.heard, e.status, e.extra, e.sha, {tag}, {file}
     FROM exchanges e LEFT JOIN notes n ON n.owner_id = %(owner)s AND n.id = e.id
     WHERE e.owner_id = %(owner)s AND e.alive"""
-ROWS = f"SELECT id, row {LIVE} AND id = ANY(%(ids)s)"
+TOLD_AT = f"SELECT id, at {LIVE} AND id = ANY(%(ids)s)"
 BY_ID = " AND e.id = ANY(%(ids)s) ORDER BY e.row"
 BY_ROW = " AND e.row = ANY(%(rows)s)"
 BEFORE = ' AND e.t < %(moment)s ORDER BY e.t DESC, length(e.id) DESC, e.id COLLATE "C" DESC LIMIT %(count)s'
@@ -128,16 +129,22 @@ class Exchanges:
         numbers = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
         filed = {row.exchange.id: row.exchange for row in self.rows(numbers)} if numbers else {}
         if lacking := [id_ for id_ in ids if id_ not in filed]:
-            rows_by_id: dict[str, int] = dict(self._session.all(ROWS, {"ids": lacking}))
-            if len(self._numbers) > MAX_KEPT_ROWS:
-                self._numbers = {}
-            self._numbers.update(rows_by_id)
-            filed |= {row.exchange.id: row.exchange for row in self.rows(list(rows_by_id.values()))}
+            filed |= {id_: row.exchange for id_, row in self.by_ids(lacking).items()}
         return filed
+
+    def foresee(self, id_: str) -> None:
+        """It will be looked up."""
+        for statement in (self._select + BY_ID, TOLD_AT):
+            self._session.foresee(statement, {"ids": [id_]})
 
     def by_ids(self, ids: Sequence[str]) -> dict[str, ExchangeRow]:
         """Those that are filed, in row order."""
-        return {row.exchange.id: row for row in self._rows(BY_ID, {"ids": list(ids)})} if ids else {}
+        rows = self._rows(BY_ID, {"ids": list(ids)}) if ids else []
+        if len(self._numbers) > MAX_KEPT_ROWS:
+            self._numbers = {}
+        self._numbers.update((row.exchange.id, row.row) for row in rows)
+        self._kept.of((row.row for row in rows), {row.row: row for row in rows})
+        return {row.exchange.id: row for row in rows}
 
     # ---- by row and time
 

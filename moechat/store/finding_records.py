@@ -13,16 +13,16 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from moechat.model import Episode, Fact
-from moechat.store.database import KeptRows, StoreSession
-from moechat.store.exchanges import ROWS_AT_ONCE, FoldedWords
+from moechat.store.database import StoreSession
+from moechat.store.exchanges import ROWS_AT_ONCE, TOLD_AT, FoldedWords
 from moechat.store.formats import EPISODE, FACT, json_text
 from moechat.store.journal import LogBook
+from moechat.store.row_memory import KeptRows
 
 EpisodeKind = Literal["event", "reflection"]
 NOTES = "SELECT id, tag, keywords, by FROM notes WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"
 FACTS = "SELECT id, data FROM facts WHERE owner_id = %(owner)s"
 DROP_FACTS = "DELETE FROM facts WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"
-TOLD_AT = "SELECT id, at FROM exchanges WHERE owner_id = %(owner)s AND alive AND id = ANY(%(ids)s)"
 LIVE = "FROM episodes WHERE owner_id = %(owner)s AND alive"
 BY_ROW = f"SELECT row, id, data {LIVE} AND row = ANY(%(rows)s)"
 BY_ID = f"SELECT row, id, data {LIVE} AND id = ANY(%(ids)s) ORDER BY row"

@@ -116,6 +116,10 @@ class LogBook(ABC):
             self._hidden = (masked, state, masked.union(self.state.archived, self.state.missing))
         return self._hidden[2]
 
+    def foresee(self, id_: str) -> None:
+        """An exchange, there or not, will be looked up. Files are at hand."""
+        return
+
     def recognise(self, exchanges: Iterable[Exchange], ids: Iterable[str] = (), file: str = "") -> None:
         """Hide what was forgotten and has come back, with a file, until its owner decides; under the lock."""
         if self.tombstones.follow():

@@ -87,6 +87,7 @@ class Log:
         branch of it from its root on. ``heard``: its id in the memories of all who hear it; no reply is on the way, it is
         recorded once, and this memory ``passes`` it on to the others or is told by one. Returns the new exchange's id."""
         unit = self._unit
+        unit.foresee(heard or _id_at(unit, at))
         with unit.writing("begin"):
             if heard in unit.tree:
                 return heard
@@ -169,6 +170,7 @@ class Log:
                 if char:
                     unit.replies.require(id_)
                 self._add_reply(id_, entry)
+                unit.replies.drop(id_)
             keep = False
         except Withheld:
             keep = False  # nothing of it stays
@@ -385,9 +387,12 @@ def _hits(node: Node) -> Collection[dict[str, Any]]:
     return node.variant.hits if node.variant else ()
 
 
+def _id_at(unit: Unit, at: datetime) -> str:
+    return local(at, unit.zone).strftime("%Y%m%d-%H%M%S")
+
+
 def _new_id(unit: Unit, at: datetime) -> str:
-    base = local(at, unit.zone).strftime("%Y%m%d-%H%M%S")
-    id_, n = base, 1
+    id_, n = (base := _id_at(unit, at)), 1
     while id_ in unit.tree or unit.exchanges.by_ids([id_]):
         n += 1
         id_ = f"{base}-{n}"

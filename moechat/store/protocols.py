@@ -170,6 +170,9 @@ class Unit(Protocol):
     def record(self, entries: Sequence[Entry]) -> None:
         """Into the log, durably, and into the tree."""
 
+    def foresee(self, id_: str) -> None:
+        """An exchange, there or not, will be looked up."""
+
     def recognise(self, exchanges: Iterable[Exchange], ids: Iterable[str] = (), file: str = "") -> None:
         """Hide what was forgotten and has come back, with a file, until its owner decides; under the lock."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from moechat.errors import DataError
-from moechat.store.database import StoreSession
+from moechat.store.database import StoreSession, Values
 from moechat.store.entries import Entry
 from moechat.store.formats import json_text
 from moechat.store.json_lines import Place
@@ -39,9 +39,17 @@ class TableLines:
             return anew, []
         return anew, self._read(self.place)
 
+    def behind(self) -> list[tuple[str, Values]]:
+        """What ``unread`` will ask."""
+        head = self._head()
+        after = self.place.offset if head.inode == self.place.inode else 0
+        return [(AFTER, self._values(Place(head.inode, after)))] if head.offset > after else []
+
+    def _values(self, after: Place) -> Values:
+        return {"journal": self._journal, "epoch": after.inode, "after": after.offset}
+
     def _read(self, after: Place) -> list[Entry]:
-        values = {"journal": self._journal, "epoch": after.inode, "after": after.offset}
-        rows = self._session.all(AFTER, values)
+        rows = self._session.all(AFTER, self._values(after))
         if rows:
             self.place = Place(after.inode, rows[-1][0])
         return [json_value(entry) for _, entry in rows]

@@ -12,7 +12,6 @@ from moechat.store.formats import json_text
 from moechat.store.json_lines import Part
 
 REPLIES = "SELECT id, worker, ids, key, entry, withheld FROM replies WHERE owner_id = %(owner)s ORDER BY id"
-REPLY = "SELECT worker, withheld FROM replies WHERE owner_id = %(owner)s AND id = %(id)s"
 START = """INSERT INTO replies (owner_id, id, worker, ids) VALUES (%(owner)s, %(id)s, %(worker)s, '')
     ON CONFLICT (owner_id, id) DO UPDATE SET worker = excluded.worker"""
 REST = """INSERT INTO replies (owner_id, id, worker, ids, key) VALUES (%(owner)s, %(id)s, %(worker)s, %(ids)s, %(key)s)
@@ -38,10 +37,11 @@ class TableReplies:
         self._mine: dict[str, int] = {}
         """How many pieces of each of this store's own were written."""
         self._resting: dict[str, Resting] = {}
+        self._gone: set[str] = set()
+        """These were dropped in the transaction that recorded them."""
 
     def start(self, id_: str) -> None:
-        rows = self._session.all(REPLY, {"id": id_})
-        if id_ in self._mine or any(self._session.lives(worker) for worker, _ in rows):
+        if self.is_alive(id_):
             raise MoeChatError("another process is answering this message right now")
         self._session.live()
         self._session.do(START, {"id": id_, "worker": self._session.worker})
@@ -49,8 +49,8 @@ class TableReplies:
 
     def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
         worker = self._session.worker if id_ in self._mine else None
-        self._session.do(DROP_PIECES, {"id": id_})
-        self._session.do(REST, {"id": id_, "ids": json.dumps(sorted(ids)), "key": key, "worker": worker})
+        values = {"id": id_, "ids": json.dumps(sorted(ids)), "key": key, "worker": worker}
+        self._session.do_all((DROP_PIECES, REST), values)
         self._resting[id_] = (tuple(ids), key)
         self._mine[id_] = 0
 
@@ -59,6 +59,7 @@ class TableReplies:
         line = json_text([INSTEAD, piece] if instead else [piece])
         values = {"id": id_, "n": self._mine[id_], "piece": line}
         if not self._session.do(ADD_PIECE, values, durably=False):
+            self._session.look()
             self.require(id_)
             self._session.do(ADD_PIECE, values, durably=False)
 
@@ -66,25 +67,28 @@ class TableReplies:
         """A reply that another worker folded, because the server had forgotten that this one lives, begins again."""
         if id_ not in self._resting:
             return
-        rows = self._session.all(REPLY, {"id": id_})
-        if any(withheld for _, withheld in rows):
+        mine = [withheld for other, *_, withheld in self._session.all(REPLIES) if other == id_]
+        if any(mine):
             raise Withheld
-        if not rows:
+        if not mine:
             self._session.live()
             self.rest(id_, *self._resting[id_])
 
     def end(self, id_: str, entry: Entry) -> None:
         if id_ not in self._resting:
             self.rest(id_, ())
+        self._session.look()
         self.require(id_)
         self._session.do(END, {"id": id_, "entry": json_text(entry)})
 
     def release(self, id_: str, *, keep: bool = False) -> None:
         self._mine.pop(id_, None)
         self._resting.pop(id_, None)
+        is_gone = id_ in self._gone
+        self._gone.discard(id_)
         if keep:
             self._session.do(RELEASE, {"id": id_})
-        else:
+        elif not is_gone:
             self.drop(id_)
 
     def release_all(self) -> None:
@@ -92,9 +96,11 @@ class TableReplies:
             self.release(id_, keep=True)
 
     def is_alive(self, id_: str) -> bool:
+        """As of the session's last look."""
         if id_ in self._mine:
             return True
-        return any(self._session.lives(worker) for worker, _ in self._session.all(REPLY, {"id": id_}))
+        rows = self._session.all(REPLIES)
+        return any(self._session.lives(worker) for other, worker, *_ in rows if other == id_)
 
     def alive(self) -> set[str]:
         rows = self._session.all(REPLIES)
@@ -122,9 +128,9 @@ class TableReplies:
     def withhold(self, lost: frozenset[str]) -> None:
         for id_, _, ids, *_ in self._session.all(REPLIES):
             if id_ in lost or not lost.isdisjoint(json.loads(ids or "[]")):
-                self._session.do(DROP_PIECES, {"id": id_})
-                self._session.do(WITHHOLD, {"id": id_})
+                self._session.do_all((DROP_PIECES, WITHHOLD), {"id": id_})
 
     def drop(self, id_: str) -> None:
-        self._session.do(DROP_PIECES, {"id": id_})
-        self._session.do(DROP_REPLY, {"id": id_})
+        self._session.do_all((DROP_PIECES, DROP_REPLY), {"id": id_})
+        if id_ in self._mine:
+            self._gone.add(id_)

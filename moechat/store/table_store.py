@@ -14,8 +14,8 @@ from moechat.errors import DataError, Locked, MoeChatError
 from moechat.model import Episode, Exchange, Fact, RefusedItem
 from moechat.store.database import SqliteSession, StoreSession
 from moechat.store.entries import Entry
-from moechat.store.exchanges import TableDays
-from moechat.store.finding_records import BY_ID, LIVE, ExchangeNote, Noted
+from moechat.store.exchanges import SIDES, TIMES, TableDays
+from moechat.store.finding_records import BY_ID, CITING, FACTS, HAPPENED, LIVE, NOTES, SUPERSEDING, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.formats import (
     EPISODE,
@@ -36,6 +36,7 @@ from moechat.store.table_replies import TableReplies
 from moechat.store.tombstones import Tombstones
 from moechat.store.usage import UsageFile
 
+FORESEEN = 4  # Of more exchanges that are filed at once not all are read soon.
 IMPORT = "import "  # The journal of a staged import begins so.
 NOTED = f"""SELECT id, tag, keywords, by, place, episodes FROM notes
     WHERE owner_id = %(owner)s AND (id = ANY(%(keys)s) OR id IN (SELECT note {LIVE} AND id = ANY(%(episodes)s)))
@@ -53,6 +54,12 @@ class TableFindings(Findings):
         super().__init__(owner, session)
         self._zone = zone
         self._refused = TableLines(session, "refused")
+
+    def foresee(self, exchange: str) -> None:
+        """It will be read."""
+        self._session.foresee(NOTES, {"ids": [exchange]})
+        self._session.foresee(CITING, {"ids": [exchange]})
+        self._session.foresee(NOTED, {"keys": [exchange], "episodes": []})
 
     def refused(self) -> list[RefusedItem]:
         self._refused.forget()
@@ -89,6 +96,7 @@ class TableFindings(Findings):
         if empty := [noted.key for noted in changes if noted.is_empty]:
             self._session.do(DROP_NOTES, {"ids": empty})
         pulse, notes = self._session.pulse, []
+        pulse.note_rows += bool(empty)  # Others see by it that something changed.
         for noted in changes:
             if not noted.is_empty:
                 pulse.note_rows += 1
@@ -98,6 +106,8 @@ class TableFindings(Findings):
                     "keywords": json_text(keywords), "episodes": json_text([episode.id for episode in noted.episodes]),
                 })  # fmt: skip
         self._session.put("notes", notes, ("id",), ("nr",))
+        if len(notes) <= FORESEEN:
+            self._session.foresee(NOTES, {"ids": [noted.key for noted in changes]})
         self._write_episodes(before.values(), changes)
 
     def _in_order(self, changes: Sequence[Noted], there: Collection[str]) -> list[Noted]:
@@ -148,6 +158,8 @@ class TableStore(LogBook):
         self.usage = UsageFile(usage, self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
+        for statement in (TIMES, HAPPENED, FACTS, SUPERSEDING):
+            session.foresee(statement, {})
         self.follow()
 
     def close(self) -> None:
@@ -158,6 +170,7 @@ class TableStore(LogBook):
     def follow(self, *, all_files: bool = False) -> None:
         with self._threads:
             self._session.look()
+            self._session.gather([question for journal in self._journals for question in journal.behind()])
             self.follow_log()
 
     @property
@@ -201,6 +214,16 @@ class TableStore(LogBook):
                         journal.forget()
             finally:
                 self._threads.release()
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        super().record(entries)
+        for id_ in [entry["id"] for entry in entries if entry["op"] == "filed"][:FORESEEN]:
+            self.foresee(id_)
+            self._session.foresee(SIDES, {"rows": [self._session.pulse.exchange_rows]})
+
+    def foresee(self, id_: str) -> None:
+        self.exchanges.foresee(id_)
+        self.findings.foresee(id_)
 
     def scrub(self) -> None:
         """Dead records leave no words."""

@@ -10,7 +10,7 @@ import pytest
 
 from moechat.store import exchanges, finding_records, table_lines, table_replies, table_store
 from moechat.store.database import BEAT, SqliteSession, Values
-from moechat.store.postgres import connections, table_vectors, tables
+from moechat.store.postgres import session, table_vectors, tables
 from moechat.store.table_store import TableStore
 from tests.houses import ZONE
 from tests.twins import Twins
@@ -46,16 +46,16 @@ class Recording(SqliteSession):
 @pytest.fixture(scope="module")
 def statements(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """What walks run over shared tables, and what is run over those of PostgreSQL alone."""
-    seen = {BEAT, connections.KNOW, connections.LOCK, table_vectors.nearest(512), *constants(table_vectors)}
+    seen = {BEAT, session.KNOW, session.LOCK, table_vectors.nearest(512), *constants(table_vectors)}
     seen.add(table_vectors.PUT)
     for seed in range(SEEDS):
         twins = Twins(tmp_path_factory.mktemp("walk"), seed)
-        session = Recording()
-        twins.rows = TableStore(session, clock=twins.clock, zone=ZONE)  # type: ignore[assignment]
+        recording = Recording()
+        twins.rows = TableStore(recording, clock=twins.clock, zone=ZONE)  # type: ignore[assignment]
         twins.walk(30)
         twins.rows.replies.end("a reply that waits", {})
         twins.close()
-        seen |= session.statements
+        seen |= recording.statements
     return {statement for statement in seen if VERBS.search(statement)}
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.store.database import MAX_KEPT_ROWS, KeptRows, Pulse
+from moechat.store.database import Pulse
+from moechat.store.row_memory import MAX_KEPT_ROWS, KeptRows
 
 
 class Table:

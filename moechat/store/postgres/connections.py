@@ -10,22 +10,21 @@ import contextlib
 import json
 import logging
 import secrets
+import select
 import struct
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolClosed
 
-from moechat.errors import DiskError, DiskFault, Locked, MoeChatError
-from moechat.store.database import BEAT, PULSE, Pulse, StoreSession, Values
+from moechat.errors import DiskError, DiskFault, Locked
 
 log = logging.getLogger(__name__)
 
@@ -39,10 +38,8 @@ class OwnedConnection(psycopg.Connection[tuple[Any, ...]]):
 T = TypeVar("T")
 # The one statement that names no owner, for whoever owns the tables and moves memories.
 OWNERS = 'SELECT "character", "user", world FROM owners ORDER BY 1, 2, 3'
-KNOW = """INSERT INTO owners (owner_id, "character", "user", world, identity)
-    VALUES (%(owner)s, %(character)s, %(user)s, %(world)s, %(identity)s) ON CONFLICT (owner_id) DO NOTHING"""
-LOCK = f"{PULSE} FOR UPDATE"
 AWAY_POLL_S = 0.05  # How often a database that is away is asked again, until the time-out.
+PROVED_S = 10.0  # So long the connection that holds a worker's locks is taken to be there, unless it was ended.
 CONNECT_S = 0.5  # How long one connection may take to be made; then whoever waits asks for another one.
 
 
@@ -80,6 +77,7 @@ class Postgres:
         self.worker = secrets.randbits(62)
         """The number under which other workers know that this one lives."""
         self._life: OwnedConnection | None = None
+        self._proved = 0.0
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -164,13 +162,18 @@ class Postgres:
 
     def _live(self, _: float) -> None:
         if self._life is not None:
+            # A server that is gone, or let go of the connection, has ended it: there is something to be read from it.
+            if time.monotonic() < self._proved + PROVED_S and not select.select([self._life], [], [], 0)[0]:
+                return
             with contextlib.suppress(psycopg.OperationalError):
                 self._on_life("SELECT 1")
+                self._proved = time.monotonic()
                 return
         self._life = OwnedConnection.connect(
             self._address, autocommit=True, connect_timeout=max(2, int(self.timeout_s))
         )
         self._on_life("SELECT pg_advisory_lock(%s)", [self.worker])
+        self._proved = time.monotonic()
 
     @contextlib.contextmanager
     def claimed(self, owner: uuid.UUID) -> Iterator[bool]:
@@ -206,136 +209,6 @@ def work_key(owner: uuid.UUID) -> tuple[int, int]:
     """The lock that stands for this owner's work."""
     first, second = struct.unpack(">ii", owner.bytes[:8])
     return first, second
-
-
-class OwnerSession(StoreSession):
-    """PostgreSQL as one owner sees it."""
-
-    def __init__(self, database: Postgres, owner: OwnerName) -> None:
-        self.database, self.name, self.owner = database, owner, owner.id
-        self.place, self.worker, self.home = database.place, database.worker, f"{database.place} {owner.id}"
-        self._seen = Pulse()
-        self._writer: int | None = None
-        self._connection: OwnedConnection | None = None
-        self._changed = self._seen
-
-    # ---- reading
-
-    @property
-    def is_writing(self) -> bool:
-        """Whether this thread holds the owner's row."""
-        return self._writer == threading.get_ident()
-
-    @property
-    def pulse(self) -> Pulse:
-        return self._changed if self.is_writing else self._seen
-
-    def look(self) -> None:
-        if not self.is_writing:
-            rows = self.all(PULSE)
-            self._seen = Pulse(*rows[0]) if rows else Pulse()
-
-    def live(self) -> None:
-        self.database.live()
-
-    def lives(self, worker: int | None) -> bool:
-        return self.database.lives(worker)
-
-    def all(self, statement: str, values: Values = {}, *, binary: bool = False) -> list[tuple[Any, ...]]:  # noqa: B006
-        return self._run(statement, values, binary=binary).fetchall()
-
-    def do(self, statement: str, values: Values, *, durably: bool = True) -> int:
-        return self._run(statement, values, durably=durably).rowcount
-
-    def _run(
-        self, statement: str, values: Values, *, durably: bool = True, binary: bool = False
-    ) -> psycopg.Cursor[tuple[Any, ...]]:
-        named = {**values, "owner": self.owner}
-
-        def once(connection: OwnedConnection) -> psycopg.Cursor[tuple[Any, ...]]:
-            if durably and not self.database.each_time:
-                if connection.named != self.owner:
-                    connection.execute(f"SET moechat.owner = '{self.owner}'".encode(), prepare=False)
-                    connection.named = self.owner
-                return connection.execute(statement, named, binary=binary)
-            self._begin(connection, "" if durably else "; SET LOCAL synchronous_commit = off")
-            try:
-                cursor = connection.execute(statement, named, binary=binary)
-                connection.execute("COMMIT")
-                return cursor
-            except BaseException:
-                with contextlib.suppress(psycopg.Error):
-                    connection.rollback()
-                raise
-
-        if self.is_writing and self._connection is not None:
-            with self.database.in_words():
-                return self._connection.execute(statement, named, binary=binary)
-        return self.database.patient(once)
-
-    def _begin(self, connection: OwnedConnection, more: str = "") -> None:
-        connection.execute(f"BEGIN; SET LOCAL moechat.owner = '{self.owner}'{more}".encode(), prepare=False)
-
-    # ---- writing
-
-    @contextlib.contextmanager
-    def writing(self, patience_s: float) -> Iterator[None]:
-        """A transaction that holds the owner's row."""
-        patience_ms = max(1, int(patience_s * 1000))
-
-        def begin(connection: OwnedConnection) -> None:
-            self._begin(connection, f"; SET LOCAL lock_timeout = {patience_ms}")
-            name = {"owner": self.owner, **vars(self.name), "identity": uuid.uuid4().hex}
-            rows = connection.execute(LOCK, name).fetchall()
-            if not rows:
-                connection.execute(KNOW, name)
-                rows = connection.execute(LOCK, name).fetchall()
-            self._seen = Pulse(*rows[0])
-
-        connection = self.database.take(begin)
-        self._changed = replace(self._seen, heads=dict(self._seen.heads))
-        self._connection, self._writer = connection, threading.get_ident()
-        is_done = False
-        try:
-            try:
-                yield
-            except MoeChatError as error:
-                if isinstance(error, DiskError):
-                    raise
-                self._commit(connection)
-                is_done = True
-                raise
-            self._commit(connection)
-            is_done = True
-        finally:
-            self.epoch += not is_done
-            self._connection = self._writer = None
-            with contextlib.suppress(psycopg.Error):
-                if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                    connection.rollback()
-            self.database.give_back(connection)
-
-    def _commit(self, connection: OwnedConnection) -> None:
-        with self.database.in_words():
-            if connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
-                raise psycopg.OperationalError("a statement before this failed")
-            if self._changed != self._seen:
-                values = {**vars(self._changed), "heads": Jsonb(self._changed.heads), "owner": self.owner}
-                connection.execute(BEAT, values)
-            connection.execute("COMMIT")
-        self._seen = self._changed
-
-    def many(self, statement: str, values: Sequence[Values]) -> None:
-        if self._connection is None or not self.is_writing:
-            raise RuntimeError("only who holds the owner's row may write")
-        if values:
-            with self.database.in_words(), self._connection.cursor() as cursor:
-                cursor.executemany(statement, [{**_storable(one), "owner": self.owner} for one in values])
-
-
-def _storable(values: Values) -> Values:
-    """PostgreSQL has no NUL in texts: it becomes U+FFFD."""
-    return {name: one.replace("\0", "\ufffd") if isinstance(one, str) else one for name, one in values.items()}
 
 
 def _configure(connection: OwnedConnection) -> None:

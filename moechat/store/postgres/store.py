@@ -11,8 +11,9 @@ from datetime import tzinfo
 from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.store.journal import LOCK_TIMEOUT_S
-from moechat.store.postgres.connections import OwnerName, OwnerSession, Postgres
-from moechat.store.postgres.table_vectors import TableVectors
+from moechat.store.postgres.connections import OwnerName, Postgres
+from moechat.store.postgres.session import OwnerSession
+from moechat.store.postgres.table_vectors import MANIFEST, TableVectors
 from moechat.store.table_lines import TableLines
 from moechat.store.table_store import TableStore
 
@@ -33,7 +34,9 @@ class PostgresStore(TableStore):
         zone: tzinfo | None = None,
         contained: Containment | None = None,
     ) -> None:
-        super().__init__(OwnerSession(database, owner), clock=clock, zone=zone, contained=contained)
+        session = OwnerSession(database, owner)
+        session.foresee(MANIFEST, {})
+        super().__init__(session, clock=clock, zone=zone, contained=contained)
         self.vectors = TableVectors(self._session, self.writing)
 
     def claimed(self) -> AbstractContextManager[bool]:

@@ -11,7 +11,7 @@ import numpy as np
 from psycopg.types.json import Jsonb
 
 from moechat.store.database import putting
-from moechat.store.postgres.connections import OwnerSession
+from moechat.store.postgres.session import OwnerSession
 from moechat.store.protocols import Floats, Ints, PackedKeys
 
 _IN_LAYER = "FROM vectors WHERE owner_id = %(owner)s AND space = %(space)s AND layer = %(layer)s"
@@ -113,6 +113,7 @@ class TableVectors:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         with self._writing("manifest"):
+            self._next()
             self._session.do(WRITE_MANIFEST, {"manifest": Jsonb(dict(manifest))})
 
     def last_sweep(self) -> bytes:
@@ -121,6 +122,7 @@ class TableVectors:
 
     def begin_sweep(self, spaces: Sequence[str]) -> None:
         with self._writing("sweep"):
+            self._next()
             self._session.do(SWEEP, {"swept": uuid.uuid4().hex})
             self._session.do(DROP_SPACES, {"spaces": list(spaces)})
 
