@@ -12,7 +12,7 @@ pin       ids          never archived        unpin    ids
 missing   ids at       deleted by hand       found    ids [lets_in] ... and there again
 topic     from to      a topic path has another name ("": it has that name no more)
 cleaned   at           the memory was looked through for what may go
-daybook   day          she has thought of this day (ISO date), and wrote of it or had nothing to write
+daybook   at           she has thought of the day up to this exchange, and wrote of it or had nothing to write
 plans     rows         plans that were due: id → [turns in the prompt, asked after ISO or "", answered ISO or ""]
 greeted   id at text sources said_as  she said this to somebody who came back, of a memory (``Greeted``)
 returned  ids at file  forgotten at that time, and there again with a file: hidden until the owner decides
@@ -86,8 +86,8 @@ class State:
         """Those of the missing that were forgotten, when (ISO), and with which file they came back."""
         self.topics: list[tuple[str, str]] = []
         self.cleaned: datetime | None = None
-        self.daybook = ""
-        """The last day (ISO date) that is done in her daybook."""
+        self.daybook: datetime | None = None
+        """The last exchange of the last day that is done in her daybook."""
         self.plans: dict[str, tuple[int, str, str]] = {}
         self.spent: set[str] = set()
         """The plans that no prompt asks after any more."""
@@ -259,7 +259,7 @@ class State:
             *({"op": "returned", "ids": [id_], "at": at, "file": file} for id_, (at, file) in self.returned.items()),
             *({"op": "topic", "from": old, "to": new} for old, new in self.topics),
             *([{"op": "cleaned", "at": self.cleaned.isoformat()}] if self.cleaned else []),
-            *([{"op": "daybook", "day": self.daybook}] if self.daybook else []),
+            *([{"op": "daybook", "at": self.daybook.isoformat()}] if self.daybook else []),
             {"op": "forgotten", "ids": sorted(self.forgotten)},
             *({"op": "trust", "model": model, "quotes": list(row)} for model, row in sorted(self.trust.items())),
         ]
@@ -304,7 +304,7 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "returned": State._returned,
     "topic": lambda state, entry: setattr(state, "topics", _renamed(state.topics, entry["from"], entry["to"])),
     "cleaned": State._cleaned,
-    "daybook": lambda state, entry: setattr(state, "daybook", entry["day"]),
+    "daybook": lambda state, entry: setattr(state, "daybook", datetime.fromisoformat(entry["at"])),
     "plans": State._plans,
     "greeted": lambda state, entry: state.greeted.update(
         {entry["id"]: Greeted(entry["at"], entry["text"], entry["sources"], entry["said_as"])}

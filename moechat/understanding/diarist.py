@@ -52,9 +52,10 @@ class Diarist:
         if not settings.daybook.enabled or self.retry.waits(now) or not (model := self.model()).understands:
             return None
         shown = self._last_day(now)
-        day = f"{local(shown[-1].at, store.zone):%Y-%m-%d}" if shown else ""
-        if day <= store.state.daybook:
+        before = store.state.daybook
+        if not shown or (before and local(shown[-1].at, store.zone).date() <= local(before, store.zone).date()):
             return None
+        day = f"{local(shown[-1].at, store.zone):%Y-%m-%d}"
         try:
             answer = model.complete(self._asked(shown, day), timeout_s=settings.understanding.silence_s)
         except GaveWay:
@@ -125,7 +126,7 @@ class Diarist:
             there, hidden = store.exchanges.of(ids), store.hidden()
             if any(one.id in hidden or text_hash(there.get(one.id, one)) != text_hash(one) for one in shown):
                 return None
-            store.state.write([{"op": "daybook", "day": day}])
+            store.state.write([{"op": "daybook", "at": shown[-1].at.isoformat()}])
             if not text:
                 return None
             draft = FactDraft(text, sources, RECIPE, "character", RECIPE, day)

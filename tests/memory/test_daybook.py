@@ -142,7 +142,7 @@ def test_it_is_edited_ended_and_forgotten_as_any_fact(home: Home, open_agent: Ca
 
 def test_off_or_without_a_model_none_is_written(home: Home, open_agent: Callable[[], Agent], agent: Agent) -> None:
     a_day(home, agent)
-    assert pages(agent.store) == [] and agent.store.state.daybook == ""
+    assert pages(agent.store) == [] and agent.store.state.daybook is None
 
 
 def test_pain_is_not_shown_to_who_writes(home: Home, open_agent: Callable[[], Agent], prompts: list[str]) -> None:
