@@ -24,7 +24,7 @@ from moechat.index.postings import Postings
 from moechat.index.vector_rows import Ints, Keys, text_key
 from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
-from moechat.memory.contradiction import Matter, keyword_class, matters, relation, rivals
+from moechat.memory.contradiction import Matter, entity, keyword_class, matters, relation, rivals
 from moechat.memory.filed_facts import NEVER_SEARCHED
 from moechat.memory.former import Former, read
 from moechat.model import Fact, FactDraft, Hit, Understanding
@@ -394,7 +394,7 @@ class _Learning:
                 return
             refined = refined or there  # the model says better what the rules read
         since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
-        if since is None or any(_is_owners(fact, draft, since) for fact in old):
+        if since is None or any(_stands_above(fact, draft, since) for fact in old):
             return
         links = [fact.id for fact in old if fact.since <= since] if is_new and not doubtful else []
         links += [id_ for id_ in replaced if not (same_words and same_words.id == id_)]
@@ -419,8 +419,10 @@ class _Learning:
         self._changed[fact.id] = fact
 
 
-def _is_owners(fact: Fact, draft: FactDraft, since: datetime) -> bool:
-    """Whether a draft must not touch a fact: the owner wrote it of the same exchange, or since then."""
+def _stands_above(fact: Fact, draft: FactDraft, since: datetime) -> bool:
+    """Whether a draft must not touch a fact: the author wrote it of the character, or the owner of the same exchange or since."""
+    if fact.by == "author":
+        return entity(draft) == "character"
     return fact.by == "owner" and (fact.since >= since or not set(draft.sources).isdisjoint(fact.draft.sources))
 
 

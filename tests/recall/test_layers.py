@@ -212,3 +212,17 @@ def test_facts_the_world_book_and_the_diary_each_search_a_faiss_index(
     for layer, (were, are) in enumerate(zip(before, after, strict=False)):
         assert {name: -score for name, score in were.items()} == pytest.approx(are), layer
     assert filtered == {}
+
+
+def test_what_she_says_of_herself_is_hers_and_her_authors_word_stands_above_it(home: Home) -> None:
+    (home.folder / "facts.yaml").write_text(
+        "f1: {text: 小满住在灯塔, entity: character, keyword: 住址, target: 灯塔}\n", encoding="utf-8"
+    )
+    with home.open() as house:
+        agent = house.agent()
+        drafts = [
+            FactDraft("小满住在北京", ("x",), entity="character", keyword="住址", target="北京"),
+            FactDraft("小满养了一只猫叫糯米", ("x",), entity="character", keyword="宠物", target="糯米"),
+        ]
+        learnt, _ = agent.layers.core.learn(Understanding(facts=tuple(drafts)), {"x": home.clock.now()}, ["x"])
+        assert [fact.text for fact in learnt] == ["小满养了一只猫叫糯米"]
