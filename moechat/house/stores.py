@@ -164,7 +164,7 @@ def update_tables(config: Config, file: Path | str) -> list[str]:
         if dim > MAX_DIMENSIONS:
             remedy = f"pgvector indexes at most {MAX_DIMENSIONS} dimensions, the embedding model has {dim}: leave it at exact"
             raise ConfigError(file, "store.nearest", "hnsw", remedy)
-    return tables.apply(config.store.address, dim)
+    return tables.apply(config.store.direct or config.store.address, dim)
 
 
 def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
@@ -180,6 +180,7 @@ def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
         timeout_s=settings.timeout_s,
         each_time=settings.name_each_time,
         searches=settings.nearest == "hnsw",
+        direct=settings.direct,
     )
     try:
         with database.in_words():

@@ -302,12 +302,13 @@ class StoreSettings(Section):
 
     kind: Literal["files", "postgres"] = "files"
     address: str = ""
+    direct: str = ""
     connections: Whole = Field(8, ge=2, le=1000)
     timeout_s: Number = Field(10.0, gt=0, le=600)
     name_each_time: bool = False
     nearest: Literal["exact", "hnsw"] = "exact"
 
-    @field_validator("address")
+    @field_validator("address", "direct")
     @classmethod
     def _without_password(cls, address: str) -> str:
         """A password would lie in a file."""

@@ -406,8 +406,12 @@ def database(place: Place) -> object:
             taken.append(database.take(lambda _: None))
     for connection in taken:
         database.give_back(connection)
+    is_held = False
+    with contextlib.suppress(MoeChatError):
+        database.live()
+        is_held = True
     database.close()
-    return len(taken), database.timeout_s, database.each_time, database.searches
+    return len(taken), is_held, database.timeout_s, database.each_time, database.searches
 
 
 class Slow(HashEmbedder):

@@ -59,19 +59,27 @@ class OwnerName:
 
 class Postgres:
     """``each_time``: an owner is named in every transaction, as poolers between need it, and Citus; else once for a connection,
-    which takes a third of the time. ``searches``: the server searches a large layer itself, see ``sql.nearest``. Raises DiskError
+    which takes a third of the time; nothing is prepared then. ``direct`` is an address past such a pooler, for the locks that
+    last as long as this worker. ``searches``: the server searches a large layer itself, see ``sql.nearest``. Raises DiskError
     (``away``) where nobody answers at the address within ``timeout_s``."""
 
     def __init__(
-        self, address: str, *, size: int = 8, timeout_s: float = 10.0, each_time: bool = False, searches: bool = False
+        self,
+        address: str,
+        *,
+        size: int = 8,
+        timeout_s: float = 10.0,
+        each_time: bool = False,
+        searches: bool = False,
+        direct: str = "",
     ) -> None:
-        self.timeout_s, self.each_time, self.searches, self._address = timeout_s, each_time, searches, address
+        self.timeout_s, self.each_time, self.searches, self._direct = timeout_s, each_time, searches, direct or address
         parts = conninfo_to_dict(address)
         self.place = f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
         self._pool = ConnectionPool(
             address, connection_class=OwnedConnection, min_size=1, max_size=size, timeout=timeout_s, configure=_configure,
             open=False, reconnect_timeout=CONNECT_S / 2,
-            kwargs={"autocommit": True, "application_name": "moechat"},
+            kwargs={"autocommit": True, "application_name": "moechat"} | ({"prepare_threshold": None} if each_time else {}),
         )  # fmt: skip
         self._pool.open()
         self.worker = secrets.randbits(62)
@@ -169,9 +177,7 @@ class Postgres:
                 self._on_life("SELECT 1")
                 self._proved = time.monotonic()
                 return
-        self._life = OwnedConnection.connect(
-            self._address, autocommit=True, connect_timeout=max(2, int(self.timeout_s))
-        )
+        self._life = OwnedConnection.connect(self._direct, autocommit=True, connect_timeout=max(2, int(self.timeout_s)))
         self._on_life("SELECT pg_advisory_lock(%s)", [self.worker])
         self._proved = time.monotonic()
 

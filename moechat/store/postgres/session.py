@@ -81,7 +81,11 @@ class OwnerSession(StoreSession):
         self.database.live()
 
     def lives(self, worker: int | None) -> bool:
-        return self.database.lives(worker)
+        if worker is None or worker == self.worker or not self.is_writing:
+            return self.database.lives(worker)
+        # Whoever holds the owner's row waits for no other connection.
+        [(is_free,)] = self._flush([Step(f"SELECT pg_try_advisory_xact_lock_shared({worker:d})")])[-1]
+        return not is_free
 
     def all(self, statement: str, values: Values = {}, *, binary: bool = False) -> Rows:  # type: ignore[override]  # noqa: B006
         if values.keys() == {"since"}:
