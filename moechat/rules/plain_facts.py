@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from moechat.language import words as tokens
 from moechat.model import FactDraft
 from moechat.reading import frames
 from moechat.reading.frames import Value
@@ -18,6 +19,7 @@ from moechat.rules.values import Speech, age_of, article, day_of
 from moechat.when.names import has_han
 
 LIKE_ITS_SORT = 0.3  # A value that lies less near to its sort is none.
+LIKE_A_NAME = 0.4  # A word that lies so near to names is one.
 LIKE_BOTH = 1.4  # So likely and near to its sort a value has to be, both together.
 LIKE_ITS_KIND = {"job": 0.4, "trade": 0.4, "home": 0.4, "origin": 0.4}
 DOUBTFUL, SURE = frozenset("quote suppose role question record advice".split()), 0.65
@@ -31,7 +33,9 @@ _MOODS: dict[str, tuple[Mood, ...]] = {
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 _SMALL = re.compile(r"(?<![\w'’])(?!(?:an?|the|of|in|on|at|upon|near|outside|and|for)\b)[a-z]")
 _SELF = re.compile(r"我|俺|咱|本人|\b(?:i|i['’]?(?:m|ve|d|ll)|my|me|mine|we|us|our)\b", re.IGNORECASE)
-_ANOTHER = re.compile(r"他|她|那[个位]|有[个位]|\b(?:he|she|they|his|her|their|of mine|one of)\b", re.IGNORECASE)
+_ANOTHER = re.compile(
+    r"他|她|那[个位]|有[个位]|一个(?!人)|\b(?:he|she|they|his|her|their|of mine|one of)\b", re.IGNORECASE
+)
 
 
 def heard(text: str, parts: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, FactDraft]]:
@@ -40,16 +44,24 @@ def heard(text: str, parts: Sequence[Clause], message: Speech) -> Iterator[tuple
     at = 0
     for sentence in _SENTENCE.finditer(text):
         words = sentence[0][: frames.LONGEST]
-        for value in frames.values(words) if parts else ():
+        values = frames.values(words) if parts else ()
+        tells_own_name = any(value.kind == "name" for value in values)
+        for value in values:
             own = _folded(words[value.start : value.end])
             place = next((i for i in range(at, len(parts)) if own and own in folded[i]), None)
-            if place is None:
+            if place is None or words.rfind("《", 0, value.start) > words.rfind("》", 0, value.start):  # within a title
                 continue
             at = place
             before = words[: value.start] if not _SELF.search(parts[place].text) else ""
-            draft = None if _ANOTHER.search(before) else _draft(value, words, parts[place], message)
+            is_own = tells_own_name or _SELF.search(before)
+            is_others = _ANOTHER.search(before) or (not is_own and _names_somebody(before))
+            draft = None if is_others else _draft(value, words, parts[place], message)
             if draft and _is_meant(value, words[value.start : value.end], text):
                 yield parts[place], draft
+
+
+def _names_somebody(text: str) -> bool:
+    return any(frames.likeness(word, "name") >= LIKE_A_NAME for word in tokens.words(text))
 
 
 def _is_meant(value: Value, own: str, text: str) -> bool:
