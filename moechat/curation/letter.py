@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 
 from moechat.ai.offline.retelling import fact_to_user
+from moechat.memory import daybook, ours
 from moechat.memory.contradiction import entity
 from moechat.model import Episode, Fact
 from moechat.recall import plans, profile
@@ -16,7 +17,7 @@ from moechat.store.search import Kind
 from moechat.when.names import has_han
 
 MOST = 12  # Sentences about the user.
-MOST_AHEAD, MOST_ENDED, MOST_MATTERS = 8, 12, 6
+MOST_AHEAD, MOST_ENDED, MOST_MATTERS, MOST_PAGES = 8, 12, 6, 14
 AHEAD = timedelta(days=400)  # Plans up to then are told.
 PAST = timedelta(days=14)  # A plan whose day is longer ago is over.
 PEOPLE = 8
@@ -43,7 +44,8 @@ class Sentence:
 @dataclass(frozen=True)
 class Letter:
     """What is known of the user, the most telling first, and what they asked for; what is to come and what was promised; of
-    others by name; what happened lately, and what was thought; what moves the user's life, and what was so and is no more."""
+    others by name; what happened lately, and what was thought; what moves the user's life, and what was so and is no more; the
+    days that come round, what only the two of them have, and what she wrote of her days."""
 
     of_you: Sequence[Sentence] = ()
     boundaries: Sequence[Sentence] = ()
@@ -54,6 +56,9 @@ class Letter:
     thoughts: Sequence[Sentence] = ()
     matters: Sequence[Sentence] = ()
     ended: Sequence[Sentence] = ()
+    days: Sequence[Sentence] = ()
+    ours: Sequence[Sentence] = ()
+    daybook: Sequence[Sentence] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -72,7 +77,8 @@ def letter(layers: Layers) -> Letter:
     facts = [one for one in layers.store.search.facts() if one.id not in archived and one.draft.mark != "delicate"][
         ::-1
     ]
-    mine = [fact for fact in facts if fact.draft.entity == "user" and fact.draft.kind != "boundary"]
+    shared = [one for one in ours.all_of(layers.core) if one.id not in archived] if layers.config().recall.ours else []
+    mine = [one for one in facts if one.draft.entity == "user" and one.draft.kind != "boundary" and one not in shared]
     care = [fact for fact in mine if fact.draft.mark == "care"]
     always = [fact for fact in profile.known(layers.core) if fact.draft.entity == "user"]
     own = [fact for fact in mine if fact.by == "owner"]
@@ -124,6 +130,13 @@ def letter(layers: Layers) -> Letter:
         lately("reflection"),
         [as_told(one) for one in filter(_is_own, layers.episodic.open_matters(now))][:MOST_MATTERS],
         ended[:MOST_ENDED],
+        [
+            Sentence(one.id, to_you(one.text, character.user_name), datetime.combine(one.first, time(), now.tzinfo))
+            for one in (layers.days.all_of(now) if layers.config().recall.days else ())
+            if one.id not in archived
+        ],
+        [as_sentence(fact) for fact in shared],
+        [Sentence(one.id, one.text, one.at) for one in daybook.pages(layers.store)[: -MOST_PAGES - 1 : -1]],
     )
 
 

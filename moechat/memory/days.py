@@ -99,10 +99,21 @@ class DaysThatComeRound:
                 self._known = key, self._found(now)
             return self._known[1]
 
+    def all_of(self, now: datetime) -> list[Day]:
+        """Those that are known, whenever they come, from today's on through the year as the sun has it."""
+        today = (now.month, now.day)
+        with self._lock:
+            days, _ = self._kept(now)
+        return sorted(days, key=lambda one: ((one.first.month, one.first.day) < today, one.first.month, one.first.day))
+
+    def _kept(self, now: datetime) -> tuple[list[Day], list[Event]]:
+        """The days that facts, events and the first talk make, and what was grave."""
+        grave, days = self._of_events(now)
+        return [*self._of_facts(" ".join(event.text for event in grave)), *days, *self._first(now)], grave
+
     def _found(self, now: datetime) -> list[Day]:
         today, tomorrow = now.date(), now.date() + timedelta(days=1)
-        grave, kept = self._of_events(now)
-        days = [*self._of_facts(" ".join(event.text for event in grave)), *kept, *self._first(now)]
+        days, grave = self._kept(now)
         due = [one for one in days if comes_round(one.first, today, lunar=one.lunar)]
         due += [
             replace(one, is_eve=True) for one in days

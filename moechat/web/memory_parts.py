@@ -85,7 +85,7 @@ def parts_of(details: Details, speakers: Speakers, words: Words) -> list[tuple[s
 def ending(details: Details) -> str:
     """How it is said that something is over: of what holds, what is to come and what was asked for."""
     memory, fields = details.memory, details.fields
-    if memory.archived or not memory.current:
+    if memory.archived or not memory.current or fields.get("kind") == "daybook":
         return ""
     if memory.kind == "fact":
         return "end_boundary" if fields.get("kind") == "boundary" else "end_fact"

@@ -18,15 +18,18 @@ from tests.houses import SELDOM_S, Home, silent
 from tests.web.test_browser_wishes import BOTH, LOCALES, SIZES, Person, counted, reach
 
 SAID: dict[Language, tuple[str, ...]] = {
-    "zh": ("我住在杭州", "我讨厌香菜", "6月3日要去里斯本", "别再提我前夫", "2019年7月15日我在青岛看海"),
+    "zh": (
+        "我住在杭州", "我讨厌香菜", "6月3日要去里斯本", "别再提我前夫", "2019年7月15日我在青岛看海", "以后我们管加班叫打怪吧",
+        "我的生日是8月3日",
+    ),
     "en": (
         "I live in Porto", "I hate coriander", "I'm flying to Lisbon on June 3rd", "Never mention my ex",
-        "I saw the sea in Brest on 15 July 2019",
+        "I saw the sea in Brest on 15 July 2019", "Let's call Mondays swamp days from now on", "My birthday is August 3rd",
     ),
 }  # fmt: skip
 PARTS: dict[Language, tuple[str, ...]] = {
-    "zh": ("杭州", "香菜", "里斯本", "前夫", "青岛"),
-    "en": ("Porto", "coriander", "Lisbon", "my ex", "Brest"),
+    "zh": ("杭州", "香菜", "里斯本", "前夫", "青岛", "打怪", "8月3日"),
+    "en": ("Porto", "coriander", "Lisbon", "my ex", "Brest", "swamp days", "3"),
 }
 pytestmark = pytest.mark.browser
 
@@ -38,7 +41,7 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
 ) -> None:
     size: Any = {"width": width, "height": 860}
     home, words = Home.build(tmp_path, character={"language": language}), Words(language)
-    home_of, food, trip, ex, sea = PARTS[language]
+    home_of, food, trip, ex, sea, shared, birthday = PARTS[language]
     with (
         home.open(silent()) as house,
         running(house) as url,
@@ -86,6 +89,14 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
         me.has("lift a boundary")
         page.locator("#room [data-do=undo]").click()
         expect(sentence.filter(has_text=ex)).to_have_count(1)
+
+        ours = page.locator("section.letter", has_text=words("letter_ours", name=house.agent().character.name))
+        days = page.locator("section.letter", has_text=words("letter_days"))
+        expect(days.locator(".sentence", has_text=birthday)).to_be_visible()
+        me.tap(ours.locator(".sentence", has_text=shared))
+        me.tap(me.button("end_fact", "#room"))
+        expect(ours).to_have_count(0)
+        me.has("end what only the two have")
 
         me.tap(page.locator("#room .one-day").last)
         expect(page.locator("#room input[name=when]")).to_have_value("2025-05-20")

@@ -1,0 +1,42 @@
+"""The letter: what stands in it, and that each sentence leads to a memory that can be ended or forgotten."""
+
+from __future__ import annotations
+
+from moechat.curation.letter import Letter
+from moechat.memory.daybook import RECIPE
+from moechat.model import Fact, FactDraft
+from tests.houses import Home, say
+
+
+def texts(letter: Letter, part: str) -> list[str]:
+    return [one.text for one in getattr(letter, part)]
+
+
+def test_days_that_come_round_and_what_only_the_two_have_stand_apart_and_go_when_forgotten(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        for text in ("我的生日是8月3日", "以后我们管加班叫打怪吧", "我住在杭州"):
+            say(agent, text)
+        agent.finish()
+        letter = agent.memories.letter()
+        assert any("8月3日" in one for one in texts(letter, "days"))
+        assert len(letter.ours) == 1 and "打怪" in letter.ours[0].text
+        assert not any("打怪" in one for one in texts(letter, "of_you"))
+        agent.memories.forget([letter.ours[0].id, letter.days[0].id])
+        letter = agent.memories.letter()
+        assert (list(letter.ours), any("8月3日" in one for one in texts(letter, "days"))) == ([], False)
+    home.configure(recall={"ours": False, "days": False})
+    with home.open() as house:
+        letter = house.agent().memories.letter()
+        assert (list(letter.days), list(letter.ours)) == ([], [])
+
+
+def test_the_newest_page_of_her_diary_stands_first(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        for text in ("今天去爬山", "今天去游泳"):
+            source = say(agent, text).exchange.id
+            draft = FactDraft(f"她{text}了。", (source,), RECIPE, "character", RECIPE)
+            agent.store.findings.put_facts([Fact(text, home.clock.now(), draft)])
+            home.clock.advance(days=1)
+        assert texts(agent.memories.letter(), "daybook") == ["她今天去游泳了。", "她今天去爬山了。"]
