@@ -36,7 +36,9 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 START_S, WAIT_MS = 300, 60_000
 SLOW = (
     "This is slow to tell. Long ago a ferry crossed the bay each evening. Its captain knew every gull by name, and his daughter "
-    "painted lanterns for the harbour. When winter came, snow lay on the deck, and nobody travelled except one old clockmaker."
+    "painted lanterns for the harbour. When winter came, snow lay on the deck, and nobody travelled except one old clockmaker. "
+    # SillyTavern's server packs what it hands on, and shows nothing until there is enough of it that cannot be packed small.
+    + " ".join(f"{number * 7919**3 % 999_983:06}" for number in range(600))
 )
 PETS = (
     "Momo",
