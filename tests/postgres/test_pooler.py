@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,14 +37,12 @@ logfile = {folder}/log.txt
 
 
 @pytest.fixture
-def pooler(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def pooler(address: str) -> Iterator[str]:
     """The address of one with a single connection to the server: whoever comes next gets what the last one left."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
         pytest.skip("PgBouncer is not installed: apt-get install pgbouncer")
-    folder = tmp_path_factory.mktemp("p")
-    for one in (folder, *folder.parents[:2]):
-        one.chmod(0o755)
+    folder = Path(tempfile.mkdtemp(prefix="moechat-pooler-"))  # Whoever runs the server can enter it.
     folder.chmod(0o777)
     parts = conninfo_to_dict(address)
     (folder / "users.txt").write_text(f'"{ROLE}" ""\n', encoding="utf-8")
@@ -59,6 +58,7 @@ def pooler(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     yield where
     process.terminate()
     process.wait(20)
+    shutil.rmtree(folder)
 
 
 def test_workers_talk_through_a_pooler_and_live_past_it(address: str, pooler: str) -> None:
