@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from datetime import datetime, time, timedelta
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
 
 from moechat.ai.offline.retelling import fact_to_user
 from moechat.memory import daybook, ours
 from moechat.memory.contradiction import entity
 from moechat.model import Episode, Fact
 from moechat.recall import plans, profile
+from moechat.recall.fragments import Names
 from moechat.recall.layers import Layers
 from moechat.store.search import Kind
 from moechat.when.names import has_han
@@ -20,6 +21,7 @@ MOST = 12  # Sentences about the user.
 MOST_AHEAD, MOST_ENDED, MOST_MATTERS, MOST_PAGES = 8, 12, 6, 14
 AHEAD = timedelta(days=400)  # Plans up to then are told.
 PAST = timedelta(days=14)  # A plan whose day is longer ago is over.
+A_DAY = timedelta(days=1)
 PEOPLE = 8
 OF_EACH = 3  # Memories of each of the people.
 LATELY = 6
@@ -31,14 +33,15 @@ _DATE = re.compile(  # It stands before the sentence, and so does what 昨天 me
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of the letter, and the memory that it says. ``since`` and ``until`` are days, months or years (2022-05), ""
-    where nobody knows."""
+    """A sentence of the letter, and the memory that it says. It happened from ``at`` until ``ends``, None for that day alone.
+    ``since`` and ``until`` are days, months or years (2022-05), "" where nobody knows."""
 
     id: str
     text: str
     at: datetime | None = None
     since: str = ""
     until: str = ""
+    ends: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ def to_you(text: str, user_name: str) -> str:
 def letter(layers: Layers) -> Letter:
     """The letter as memory stands now. What hurts is in none, but among what moves the user's life."""
     archived, character = layers.store.state.archived, layers.character()
+    called = Names(character.user_name, character.name, character.language)
     facts = [one for one in layers.store.search.facts() if one.id not in archived and one.draft.mark != "delicate"][
         ::-1
     ]
@@ -104,7 +108,9 @@ def letter(layers: Layers) -> Letter:
     def as_told(episode: Episode) -> Sentence:
         happened = episode.event.happened
         text = _DATE.sub("", episode.event.text) if happened else episode.event.text
-        return Sentence(episode.id, to_you(text, character.user_name), happened[0] if happened else episode.at)
+        begins, ends = happened or (episode.at, episode.at)
+        is_longer = begins and ends and ends - begins > A_DAY
+        return Sentence(episode.id, to_you(text, character.user_name), begins, ends=ends if is_longer else None)
 
     now, view = layers.now(), layers.episodes.view(layers.now())
     ahead = [one for one in view.plans(now - AHEAD, now + AHEAD) if _is_own(one) and one.id not in archived]
@@ -131,11 +137,11 @@ def letter(layers: Layers) -> Letter:
         [as_told(one) for one in filter(_is_own, layers.episodic.open_matters(now))][:MOST_MATTERS],
         ended[:MOST_ENDED],
         [
-            Sentence(one.id, to_you(one.text, character.user_name), datetime.combine(one.first, time(), now.tzinfo))
+            Sentence(one.id, to_you(called.line(one.text), character.user_name))
             for one in (layers.days.all_of(now) if layers.config().recall.days else ())
             if one.id not in archived
         ],
-        [as_sentence(fact) for fact in shared],
+        [replace(as_sentence(one), text=to_you(called.line(one.text), character.user_name)) for one in shared],
         [Sentence(one.id, one.text, one.at) for one in daybook.pages(layers.store)[: -MOST_PAGES - 1 : -1]],
     )
 

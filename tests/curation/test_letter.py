@@ -31,6 +31,16 @@ def test_days_that_come_round_and_what_only_the_two_have_stand_apart_and_go_when
         assert (list(letter.days), list(letter.ours)) == ([], [])
 
 
+def test_a_time_is_told_as_long_as_it_was_said(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        for text in ("上个月我去了青岛", "昨天我去了西湖"):
+            say(agent, text)
+        agent.finish()
+        lasting = {one.text: one.ends and f"{one.at:%m-%d}/{one.ends:%m-%d}" for one in agent.memories.letter().happened}
+        assert sorted(map(str, lasting.values())) == ["04-01/04-30", "None"]
+
+
 def test_the_newest_page_of_her_diary_stands_first(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
