@@ -37,7 +37,9 @@ def test_a_time_is_told_as_long_as_it_was_said(home: Home) -> None:
         for text in ("上个月我去了青岛", "昨天我去了西湖"):
             say(agent, text)
         agent.finish()
-        lasting = {one.text: one.ends and f"{one.at:%m-%d}/{one.ends:%m-%d}" for one in agent.memories.letter().happened}
+        lasting = {
+            one.text: one.ends and f"{one.at:%m-%d}/{one.ends:%m-%d}" for one in agent.memories.letter().happened
+        }
         assert sorted(map(str, lasting.values())) == ["04-01/04-30", "None"]
 
 
