@@ -61,6 +61,7 @@ def pooler(address: str) -> Iterator[str]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow  # Beside other tests it once waited for its one connection until PgBouncer gave up.
 def test_workers_talk_through_a_pooler_and_live_past_it(address: str, pooler: str) -> None:
     one, other = (Postgres(pooler, size=2, each_time=True, direct=address) for _ in range(2))
     clock, name, neighbour = SetClock(moment(START)), OwnerName("pooled", fresh_name()), OwnerName("p", fresh_name())
