@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 from moechat.ai.offline.retelling import fact_to_user
@@ -75,22 +75,25 @@ def to_you(text: str, user_name: str) -> str:
 
 
 def letter(layers: Layers) -> Letter:
-    """The letter as memory stands now. What hurts is in none, but among what moves the user's life."""
+    """The letter as memory stands now. What hurts, and a day of grief, is in none, but among what moves the user's life."""
     archived, character = layers.store.state.archived, layers.character()
     called = Names(character.user_name, character.name, character.language)
     facts = [one for one in layers.store.search.facts() if one.id not in archived and one.draft.mark != "delicate"][
         ::-1
     ]
     shared = [one for one in ours.all_of(layers.core) if one.id not in archived] if layers.config().recall.ours else []
-    mine = [one for one in facts if one.draft.entity == "user" and one.draft.kind != "boundary" and one not in shared]
+    mine = [fact for fact in facts if fact.draft.entity == "user" and fact.draft.kind != "boundary"]
     care = [fact for fact in mine if fact.draft.mark == "care"]
     always = [fact for fact in profile.known(layers.core) if fact.draft.entity == "user"]
     own = [fact for fact in mine if fact.by == "owner"]
-    of_you = _once([*care, *always, *own, *mine])
+    of_you = [fact for fact in _once([*care, *always, *own, *mine]) if fact not in shared]
+
+    def told(text: str) -> str:
+        return to_you(called.line(text), character.user_name)
 
     def as_sentence(fact: Fact, until: str = "") -> Sentence:
         since = fact.draft.start or (f"{fact.at:%Y-%m-%d}" if fact.at else "")
-        return Sentence(fact.id, to_you(fact.text, character.user_name), fact.at, since, until)
+        return Sentence(fact.id, told(fact.text), fact.at, since, until)
 
     people: dict[str, list[Fact]] = {}
     for fact in facts:
@@ -108,9 +111,8 @@ def letter(layers: Layers) -> Letter:
     def as_told(episode: Episode) -> Sentence:
         happened = episode.event.happened
         text = _DATE.sub("", episode.event.text) if happened else episode.event.text
-        begins, ends = happened or (episode.at, episode.at)
-        is_longer = begins and ends and ends - begins > A_DAY
-        return Sentence(episode.id, to_you(text, character.user_name), begins, ends=ends if is_longer else None)
+        ends = happened[1] if happened and happened[1] - happened[0] > A_DAY else None
+        return Sentence(episode.id, told(text), happened[0] if happened else episode.at, ends=ends)
 
     now, view = layers.now(), layers.episodes.view(layers.now())
     ahead = [one for one in view.plans(now - AHEAD, now + AHEAD) if _is_own(one) and one.id not in archived]
@@ -126,6 +128,9 @@ def letter(layers: Layers) -> Letter:
         if _is_own(one.fact) and entity(one.fact.draft) == "user"
         and one.fact.draft.mark != "delicate" and one.fact.id not in archived
     ]  # fmt: skip
+    matters = [as_told(one) for one in filter(_is_own, layers.episodic.open_matters(now))][:MOST_MATTERS]
+    days = [one for one in layers.days.all_of(now) if one.id not in archived] if layers.config().recall.days else []
+    grave = [one for one in days if one.is_grave and one.id not in [matter.id for matter in matters]]
     return Letter(
         [as_sentence(fact) for fact in of_you[:MOST]],
         [as_sentence(fact) for fact in layers.core.boundaries()],
@@ -134,14 +139,10 @@ def letter(layers: Layers) -> Letter:
         [(name, [as_sentence(fact) for fact in several[:OF_EACH]]) for name, several in list(people.items())[:PEOPLE]],
         lately("event"),
         lately("reflection"),
-        [as_told(one) for one in filter(_is_own, layers.episodic.open_matters(now))][:MOST_MATTERS],
+        [*matters, *(Sentence(one.id, told(one.text)) for one in grave)],
         ended[:MOST_ENDED],
-        [
-            Sentence(one.id, to_you(called.line(one.text), character.user_name))
-            for one in (layers.days.all_of(now) if layers.config().recall.days else ())
-            if one.id not in archived
-        ],
-        [replace(as_sentence(one), text=to_you(called.line(one.text), character.user_name)) for one in shared],
+        [Sentence(one.id, told(one.text)) for one in days if not one.is_grave],
+        [as_sentence(one) for one in shared],
         [Sentence(one.id, one.text, one.at) for one in daybook.pages(layers.store)[: -MOST_PAGES - 1 : -1]],
     )
 

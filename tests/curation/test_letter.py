@@ -15,10 +15,12 @@ def texts(letter: Letter, part: str) -> list[str]:
 def test_days_that_come_round_and_what_only_the_two_have_stand_apart_and_go_when_forgotten(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
-        for text in ("我的生日是8月3日", "以后我们管加班叫打怪吧", "我住在杭州"):
+        for text in ("我的生日是8月3日", "以后我们管加班叫打怪吧", "我住在杭州", "我爷爷2020年3月4日去世了"):
             say(agent, text)
         agent.finish()
         letter = agent.memories.letter()
+        assert [any("爷爷" in one for one in texts(letter, part)) for part in ("days", "matters")] == [False, True]
+        assert "小满" in letter.ours[0].text and "角色" not in letter.ours[0].text
         assert any("8月3日" in one for one in texts(letter, "days"))
         assert len(letter.ours) == 1 and "打怪" in letter.ours[0].text
         assert not any("打怪" in one for one in texts(letter, "of_you"))
