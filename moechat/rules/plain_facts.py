@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from moechat.language import words as tokens
+from moechat.language.words import words as words_in
 from moechat.model import FactDraft
 from moechat.reading import frames
 from moechat.reading.frames import Value
@@ -34,7 +34,7 @@ _SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 _SMALL = re.compile(r"(?<![\w'’])(?!(?:an?|the|of|in|on|at|upon|near|outside|and|for)\b)[a-z]")
 _SELF = re.compile(r"我|俺|咱|本人|\b(?:i|i['’]?(?:m|ve|d|ll)|my|me|mine|we|us|our)\b", re.IGNORECASE)
 _ANOTHER = re.compile(
-    r"他|她|那[个位]|有[个位]|一个(?!人)|\b(?:he|she|they|his|her|their|of mine|one of)\b", re.IGNORECASE
+    r"他|她|那[个位]|有[个位]|(?:^|[,，、])一个(?!人)|\b(?:he|she|they|his|her|their|of mine|one of)\b", re.IGNORECASE
 )
 
 
@@ -61,7 +61,7 @@ def heard(text: str, parts: Sequence[Clause], message: Speech) -> Iterator[tuple
 
 
 def _names_somebody(text: str) -> bool:
-    return any(frames.likeness(word, "name") >= LIKE_A_NAME for word in tokens.words(text))
+    return any(frames.likeness(word, "name") >= LIKE_A_NAME for word in words_in(text))
 
 
 def _is_meant(value: Value, own: str, text: str) -> bool:
