@@ -94,10 +94,12 @@ def _shown(company: Company, wish: Show) -> Fields:
 def _changed(company: Company, wish: ChangeCompany) -> Fields:
     from moechat.house.group import recast
 
-    group = _talk(company, wish)
+    group, name = _talk(company, wish), company.folder(wish.name) if wish.act == "add" else wish.name
+    if wish.act == "add" and company.passed:
+        company.passed.require_character(name)
     if wish.act == "user" and company.passed:
-        company.passed.user(wish.name)
-    recast(group, wish.act, company.folder(wish.name) if wish.act == "add" else wish.name)
+        company.passed.user(name)
+    recast(group, wish.act, name)
     return _row(group)
 
 

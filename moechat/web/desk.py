@@ -21,10 +21,12 @@ from moechat.cue import Cue
 from moechat.curation.talks import own_titles
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
-from moechat.house.group import PREFIX, GroupTalk, recast
+from moechat.house.group import PREFIX, GroupTalk
 from moechat.house.studio import MAX_FILE_BYTES
 from moechat.settings.character import Language
 from moechat.turn import Shown
+from moechat.verbs import groups, perform
+from moechat.verbs.groups import Company
 from moechat.web import exchange, fault_words, talk_list
 from moechat.web.clicks import Whereabouts
 from moechat.web.drawing import macros, picture_of
@@ -115,11 +117,8 @@ class Desk:
             case "speak":
                 return self.turns.begin(group, lambda: group.speak(name))
             case act:
-                if act == "add":
-                    PASS.get().require_character(name)
-                if act == "user":
-                    PASS.get().user(name)
-                recast(group, act, name)
+                company = Company(self.house.groups, str, place.character, _user(), place.world, PASS.get())
+                perform(groups.VERBS["change"], company, {"talk": group.name, "act": act, "name": name})
         self.news.changed()
         return None
 
