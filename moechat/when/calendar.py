@@ -7,49 +7,22 @@ The lunar table was computed from new moons and solar terms (GB/T 33661) and agr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
+
+from moechat.when.words import read
 
 FIRST_LUNAR_YEAR = 1900
 
-# Six hexadecimal digits a year. From the lowest bit: 13 bits that say which months have 30 days (a leap month counts in
-# its place), 4 bits the number of the leap month (0: none), 5 bits New Year's distance from 20 January in days.
-_LUNAR = (
-    "1716d23c0752260ea512b64a36064b1e0a9b0a955630056a1a0b590457522a075214db253a0b25220a4b0cb4ab3202ad1c056b064b69"
-    "2c0da918fd923e0e92260d2510ba4d360a562002b60895b53006d41a0ea9065e922a0e9214cd2638052b220a570cb2b6320b5a1e06d4"
-    "086ec92c074916f6933c0a9326052b0eca5b340aad20056a0a9b55300ba41a0b49045a932a0a9512f52d380536220aad0eb5aa3205b2"
-    "1c0da5087d4a2e0d4a170a953a0a9726055610cab5340ad52006d20a8ea5300ea51a064a026c97280a9b14f55a38056a220b690eb752"
-    "340b521c0b2506964b2c0a4b1714ab3a02ad24056d10cb69360da9200d920a9d25300d251b5a4d3e0a562802b612c5b53806d5220ea9"
-    "0ebe92340e921e0d26066a562a0a571714d63c035a2406d510b6c936074920069308952b2e052b180a5b04555a28056a12fb553a0ba4"
-    "240b490cba93320a951c052d068aad2a0ab51735aa3c05d2260da510dd4a360d4a200c950a952e2e0556180ab50455b22a06d212cea5"
-    "38072522064b0cac97300cab1c055a066ad62c0b691777523c0b52260b2510da4b340a4b1e04ab08a55b2e05ad180b6a045b522a0d92"
-    "14fd25380d25220a550cb4ad3204b61a05b5066daa2c0ec9191e923c0e92260d2610ca56340a571e05560886d52e07551a0749026e93"
-    "28069312f52b38052b200a5b0cb55a32056a1c0b6506974a2c0b4a171a953c0a9524052d0ecaad340ab52005aa088ba52e0da51a0d4a"
-    "047c95280c9612f94e380556220ab50cb5b23206d21c0ea5088e4a2a068b150c973a04ab24055b0ecad6340b6a2007520a97252e0b45"
-    "180a8b02549b2804ab"
-)
-
-# First and last day of the holidays as the State Council gave them, month and day; other years follow the default.
-_SPRING = """2004:0122-0128 2005:0209-0215 2006:0129-0204 2007:0218-0224 2008:0206-0212 2009:0125-0131 2010:0213-0219
-2011:0202-0208 2012:0122-0128 2013:0209-0215 2014:0131-0206 2015:0218-0224 2016:0207-0213 2017:0127-0202 2018:0215-0221
-2019:0204-0210 2020:0124-0202 2021:0211-0217 2022:0131-0206 2023:0121-0127 2024:0210-0217 2025:0128-0204 2026:0215-0223"""
-_LABOUR = """2008:0501-0503 2009:0501-0503 2010:0501-0503 2011:0430-0502 2012:0429-0501 2013:0429-0501 2014:0501-0503
-2015:0501-0503 2016:0430-0502 2017:0429-0501 2018:0429-0501 2019:0501-0504 2022:0430-0504 2023:0429-0503"""
-_NATIONAL = "2008:0929-1005 2009:1001-1008 2012:0930-1007 2017:1001-1008 2020:1001-1008 2023:0929-1006 2025:1001-1008"
+_TABLES = read("calendar")
+_LUNAR = _TABLES["lunar"]["years"].replace("\n", "")
 
 SOLAR_TERMS = (
     "春分 清明 谷雨 立夏 小满 芒种 夏至 小暑 大暑 立秋 处暑 白露 秋分 寒露 霜降 立冬 小雪 大雪 冬至 小寒 大寒 立春 雨水 惊蛰"
 ).split()
 
-# Where the series below (good to a quarter of an hour) lands on the wrong side of midnight, 1901-2099.
-_TERM_CORRECTION = {
-    (int(entry[:4]), entry[4:6]): int(entry[6:])
-    for entry in (
-        "1912寒露+1 1917大雪+1 1923雨水-1 1950谷雨-1 1951冬至+1 1978小雪+1 2008小满+1 2014惊蛰+1 "
-        "2016小暑+1 2045小暑+1 2047惊蛰+1 2051春分-1 2082大寒+1 2084芒种+1 2097立夏+1"
-    ).split()
-}
+_TERM_CORRECTION = {(int(one[:4]), one[4:6]): int(one[6:]) for one in _TABLES["terms"]["corrections"].split()}
 
 DayOf = Callable[[int], date | None]
 
@@ -165,106 +138,25 @@ def nth_weekday(year: int, month: int, weekday: int, nth: int) -> date:
     return first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (nth - 1))
 
 
-def _solar(month: int, day: int) -> DayOf:
-    return lambda year: date(year, month, day)
+_KINDS: Mapping[str, Callable[..., date | None]] = {
+    "day": date, "lunar": lunar_day, "weekday": nth_weekday, "easter": easter,
+}  # fmt: skip
 
 
-def _lunar(month: int, day: int) -> DayOf:
-    return lambda year: lunar_day(year, month, day)
+def _day_of(rule: str) -> DayOf:
+    """The day of a festival by (lunar) year, as ``calendar.toml`` says it."""
+    words, _, later = rule.partition(",")
+    kind, *numbers = words.split()
 
-
-def _weekday(month: int, weekday: int, nth: int) -> DayOf:
-    return lambda year: nth_weekday(year, month, weekday, nth)
-
-
-def _before(day_of: DayOf, days: int) -> DayOf:
     def day(year: int) -> date | None:
-        base = day_of(year)
-        return base - timedelta(days=days) if base else None
+        base = _KINDS[kind](year, *map(int, numbers))
+        return base + timedelta(days=int(later or 0)) if base else None
 
     return day
 
 
-def _term(name: str) -> DayOf:
-    return lambda year: solar_term(year, name)
-
-
-# A festival's day by (lunar) year. A lunar year's last days fall into the next common year.
-FESTIVALS: dict[str, DayOf] = {
-    "元旦": _solar(1, 1),
-    "情人节": _solar(2, 14),
-    "妇女节": _solar(3, 8),
-    "植树节": _solar(3, 12),
-    "白色情人节": _solar(3, 14),
-    "圣帕特里克节": _solar(3, 17),
-    "愚人节": _solar(4, 1),
-    "地球日": _solar(4, 22),
-    "劳动节": _solar(5, 1),
-    "青年节": _solar(5, 4),
-    "520": _solar(5, 20),
-    "儿童节": _solar(6, 1),
-    "高考": _solar(6, 7),
-    "618": _solar(6, 18),
-    "建党节": _solar(7, 1),
-    "独立日": _solar(7, 4),
-    "建军节": _solar(8, 1),
-    "教师节": _solar(9, 10),
-    "国庆": _solar(10, 1),
-    "万圣夜": _solar(10, 31),
-    "万圣节": _solar(11, 1),
-    "双十一": _solar(11, 11),
-    "双十二": _solar(12, 12),
-    "平安夜": _solar(12, 24),
-    "圣诞": _solar(12, 25),
-    "跨年": _solar(12, 31),
-    "母亲节": _weekday(5, 6, 2),
-    "父亲节": _weekday(6, 6, 3),
-    "感恩节": _weekday(11, 3, 4),
-    "美国劳动节": _weekday(9, 0, 1),
-    "阵亡将士纪念日": _weekday(5, 0, -1),
-    "黑色星期五": lambda year: nth_weekday(year, 11, 3, 4) + timedelta(days=1),
-    "网络星期一": lambda year: nth_weekday(year, 11, 3, 4) + timedelta(days=4),
-    "复活节": easter,
-    "忏悔星期二": _before(easter, 47),
-    "圣灰星期三": _before(easter, 46),
-    "英国母亲节": _before(easter, 21),
-    "棕枝主日": _before(easter, 7),
-    "受难日": _before(easter, 2),
-    "复活节星期一": _before(easter, -1),
-    "主显节": _solar(1, 6),
-    "马丁路德金日": _weekday(1, 0, 3),
-    "彭斯之夜": _solar(1, 25),
-    "澳大利亚日": _solar(1, 26),
-    "土拨鼠日": _solar(2, 2),
-    "总统日": _weekday(2, 0, 3),
-    "圣大卫日": _solar(3, 1),
-    "圣乔治日": _solar(4, 23),
-    "澳新军团日": _solar(4, 25),
-    "五月假": _weekday(5, 0, 1),
-    "五五节": _solar(5, 5),
-    "春季银行假": _weekday(5, 0, -1),
-    "六月节": _solar(6, 19),
-    "加拿大日": _solar(7, 1),
-    "夏季银行假": _weekday(8, 0, -1),
-    "哥伦布日": _weekday(10, 0, 2),
-    "篝火之夜": _solar(11, 5),
-    "停战日": _solar(11, 11),
-    "阵亡星期日": _weekday(11, 6, 2),
-    "圣安德鲁日": _solar(11, 30),
-    "节礼日": _solar(12, 26),
-    "除夕": _before(_lunar(1, 1), 1),
-    "春节": _lunar(1, 1),
-    "元宵": _lunar(1, 15),
-    "龙抬头": _lunar(2, 2),
-    "端午": _lunar(5, 5),
-    "七夕": _lunar(7, 7),
-    "中元": _lunar(7, 15),
-    "中秋": _lunar(8, 15),
-    "重阳": _lunar(9, 9),
-    "腊八": _lunar(12, 8),
-    "小年": _lunar(12, 23),
-    **{name: _term(name) for name in SOLAR_TERMS},
-}
+FESTIVALS: dict[str, DayOf] = {name: _day_of(rule) for name, rule in _TABLES["festivals"].items()}
+FESTIVALS |= {name: partial(solar_term, name=name) for name in SOLAR_TERMS}
 
 
 def festival_days(name: str, first: date, last: date) -> Iterator[date]:
@@ -285,7 +177,7 @@ def _official(table: str) -> dict[int, tuple[date, date]]:
     return spans
 
 
-_OFFICIAL = {"春节": _official(_SPRING), "劳动节": _official(_LABOUR), "国庆": _official(_NATIONAL)}
+_OFFICIAL = {name: _official(days) for name, days in _TABLES["holidays"].items()}
 
 # Days off around a one-day holiday, by its weekday: joined with the weekend, as the yearly notices do.
 _BRIDGE = {0: (-2, 0), 1: (-2, 0), 2: (0, 0), 3: (0, 2), 4: (0, 2), 5: (0, 2), 6: (-1, 1)}

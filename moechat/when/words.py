@@ -1,4 +1,5 @@
-"""The words of a language, read from ``en.toml`` and ``zh.toml``: what people call days, parts of the day and festivals."""
+"""The words and patterns of a language, read from ``en.toml`` and ``zh.toml``: what people call days, parts of the day and
+festivals, and how they speak of them."""
 
 from __future__ import annotations
 
@@ -7,24 +8,35 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+_NAMED = re.compile(r"\{([a-z_]+)\}")
+
+
+@cache
+def read(name: str) -> Mapping[str, Any]:
+    """A file of tables beside this one."""
+    return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def table(language: str) -> Mapping[str, Mapping[str, str]]:
     """The tables of a language: by name, each word and its meaning. In the file a meaning stands before its words."""
-    tables = tomllib.loads((Path(__file__).parent / f"{language}.toml").read_text(encoding="utf-8"))
+    tables = {name: lines for name, lines in read(language).items() if name != "pattern"}
     return {
         name: {word.strip(): meaning for meaning, words in lines.items() for word in words.split("|")}
         for name, lines in tables.items()
-        if name not in ("tense", "not_times", "moved")
     }
 
 
-@cache
-def patterns(language: str, name: str) -> Mapping[str, str]:
-    """The parts of a table that holds patterns, by their name, as alternatives of one pattern."""
-    tables = tomllib.loads((Path(__file__).parent / f"{language}.toml").read_text(encoding="utf-8"))
-    return {part: "|".join(lines.split("\n")).strip("|") for part, lines in tables[name].items()}
+def patterns(language: str, name: str, values: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """The patterns of a table of the language, by name, in its order. ``{name}`` in one stands for a value, else for a
+    pattern above it; a line goes on with the next."""
+    made: dict[str, str] = {}
+    for key, lines in read(language)["pattern"][name].items():
+        made[key] = _NAMED.sub(lambda match: {**made, **values}[match[1]], lines.replace("\n", ""))
+    return made
 
 
 def numbered(words: Mapping[str, str]) -> dict[str, int]:
