@@ -257,7 +257,7 @@ def walked(tmp_path: Path, messages: int) -> None:
 
 
 def test_three_years_are_imported_and_taken_back_while_another_process_answers(tmp_path: Path) -> None:
-    walked(tmp_path, 1_000)
+    walked(tmp_path, 400)
 
 
 @pytest.mark.soak

@@ -63,7 +63,7 @@ def month(language: str, count: int = 200) -> Rows:
     return [(filled(said), filled(replies)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("name", [pytest.param("zh", marks=pytest.mark.slow), "zh short", "en"])
 def test_a_secret_that_two_replies_repeat_shows_these_two(tmp_path: Path, name: str) -> None:
     language = name.split()[0]
     home = Home.build(tmp_path, character={"language": language}, embedding={"provider": "hash"})

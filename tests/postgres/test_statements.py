@@ -20,7 +20,7 @@ NAMES = re.compile(r"%\((\w+)\)s")
 VERBS = re.compile(r"\b(FROM|INTO|UPDATE)\s+\w")
 OWNER = "owner"
 SHARED = (exchanges, finding_records, table_lines, table_replies, table_store)
-SEEDS = 20
+SEEDS = 12
 
 
 class Recording(SqliteSession):

@@ -10,7 +10,7 @@ import pytest
 from tests.pg_server import fresh_name
 from tests.table_twins import walked
 
-STEPS, SOAK_STEPS = 500, 20_000
+STEPS, SOAK_STEPS = 240, 20_000
 
 
 def test_tables_and_memory_are_the_same_after_any_walk(address: str) -> None:

@@ -124,7 +124,13 @@ FLOORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("file", "floors"), FLOORS.items())
+QUICK = ("first.en", "seventh.zh", "seventh.en")
+
+
+@pytest.mark.parametrize(
+    ("file", "floors"),
+    [pytest.param(*one, marks=() if one[0] in QUICK else pytest.mark.slow) for one in FLOORS.items()],
+)
 def test_what_was_reached_is_kept(file: str, floors: tuple[float, float]) -> None:
     reached = score(file)
     if os.environ.get("MOECHAT_SHOW_BLIND"):

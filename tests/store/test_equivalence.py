@@ -13,7 +13,7 @@ import pytest
 
 from tests.twins import walked
 
-WALKS, SOAK_WALKS = 60, 2000
+WALKS, SOAK_WALKS = 32, 2000
 
 
 @pytest.fixture
