@@ -8,11 +8,11 @@ it can only be cut: where it speaks for the user, writes a token of a chat templ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import Instead
-from moechat.ai.failure import Failure, Language
+from moechat.ai.failure import NO_REPLY, Failure, Language
 from moechat.ai.json_answer import json_object
 from moechat.ai.reply_stream import ReplyOutcome
 from moechat.settings.character import USER_NAMES
@@ -23,16 +23,6 @@ TELLING = 10  # From this many characters on (twice that where they are letters)
 LETTERS = 40  # Among so many letters that begin a reply, one is of the user's script; a whole reply may have fewer.
 LOOP_CHARS, LOOP_TIMES, LOOP_UNIT = 160, 4, 200  # A circle: so many characters, so many rounds, the longest round.
 LOOK_BACK = 2  # A sentence that stands in each of so many replies before is left out.
-_NO_REPLY: Mapping[str, Mapping[Language, str]] = {
-    "page": {"zh": "一个网页", "en": "a web page"},
-    "json": {"zh": "JSON 数据", "en": "JSON"},
-    "calls": {"zh": "工具调用", "en": "a call of tools"},
-    "template": {"zh": "聊天模板的记号", "en": "tokens of a chat template"},
-    "user": {"zh": "替你说的话", "en": "your lines"},
-    "echo": {"zh": "你的原话", "en": "your own words"},
-    "again": {"zh": "刚说过的话", "en": "what was said before"},
-    "language": {"zh": "别的语言", "en": "another language"},
-}
 _OPENINGS = {"<!doctype": "page", "<html": "page", "<tool_call": "calls", "<function": "calls"}
 _JSON = re.compile(r'(?:```(?:json)?\s*)?\{\s*(?:"|\Z)|`{1,3}(?:j(?:s(?:on?)?)?)?\s*\Z', re.IGNORECASE)
 _TEMPLATE = re.compile(r"<[|｜][^<>\s]{1,40}[|｜]>|<(?:start|end)_of_turn>|\[/?INST\]", re.IGNORECASE)
@@ -81,7 +71,7 @@ class _Watch:
         self._at = self._sentence = self._looked = 0
 
     def no_reply(self, why: str) -> Failure:
-        return Failure("no_reply", self._language, model=self._model, detail=_NO_REPLY[why][self._language])
+        return Failure("no_reply", self._language, model=self._model, detail=NO_REPLY[why][self._language])
 
     def feed(self, piece: str, *, is_end: bool = False) -> Iterator[str]:
         """What may be shown now."""
