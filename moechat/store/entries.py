@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from datetime import datetime
+from datetime import date, datetime
 from itertools import chain
 from typing import Any, Literal
 
@@ -52,6 +52,11 @@ class Shape:
 
     def fits(self, value: Any) -> bool:
         return type(value) is dict and not self.fault(value)
+
+    def check(self, value: Any) -> None:
+        """Raises ValueError where a value is no such object, saying why."""
+        if fault := self.fault(value) if type(value) is dict else "it is no object":
+            raise ValueError(fault)
 
 
 class Entries:
@@ -118,6 +123,13 @@ def row_of(*forms: Form) -> Form:
         and len(value) == len(forms)
         and all(form(one) for form, one in zip(forms, value, strict=True))
     )
+
+
+def _is_day(value: Any) -> bool:
+    try:
+        return bool(date.fromisoformat(value))
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_name(value: Any) -> bool:
@@ -217,7 +229,7 @@ STATE = Entries(
 _TEXTS = list_of(is_text)
 REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": _TEXTS})
 USAGE = Shape(
-    {"day": is_text, "use": one_of("reply", "understanding")}
+    {"day": _is_day, "use": one_of("reply", "understanding")}
     | {f"{name}?": is_count for name in ("calls", "prompt", "reply", "cached", "reported", "same", "compared")}
 )
 PART_HEAD = Shape({"ids?": _TEXTS, "key?": is_text, "withheld?": one_of(True), "instead?": one_of(True)})

@@ -20,7 +20,7 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import check, disk, formats, records, unknown, upgrade, usage
+from moechat.store import check, disk, entries, formats, records, unknown, upgrade
 from moechat.store.days import DayFiles, FileExchanges
 from moechat.store.entries import Entry
 from moechat.store.finding_files import FileFindings
@@ -28,6 +28,7 @@ from moechat.store.imports import Imports
 from moechat.store.journal import Journal
 from moechat.store.json_lines import JsonLines, ReplyFiles
 from moechat.store.log import Log
+from moechat.store.protocols import Unit
 from moechat.store.records import Signature
 from moechat.store.search import Search
 from moechat.store.usage import UsageFile
@@ -97,13 +98,17 @@ def record_counts(folder: Path, names: Iterable[str]) -> tuple[list[tuple[str, i
     return exchanges, episodes
 
 
-class FileStore(Journal):
+class FileStore(Journal, Unit):
     """The store of one owner over a folder: its log, its exchanges, and what was found in them.
 
     It has more than twenty methods because the protocol has.
     """
 
     vectors = None
+    exchanges: FileExchanges
+    findings: FileFindings
+    days: DayFiles
+    replies: ReplyFiles
 
     def __init__(
         self,
@@ -125,7 +130,7 @@ class FileStore(Journal):
         self.findings = FileFindings(self)
         self.search = Search(self, self.exchanges, self.findings)
         self.days = DayFiles(self, self.exchanges, self.findings)
-        self.usage = UsageFile(JsonLines(folder / disk.USAGE, usage.check), self.writing)
+        self.usage = UsageFile(JsonLines(folder / disk.USAGE, entries.USAGE.check), self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
         self._staging: dict[str, FileLock] = {}

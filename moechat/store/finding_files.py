@@ -279,8 +279,7 @@ def read_refused(path: Path) -> list[RefusedItem]:
     for number, line in enumerate(records.bytes_of(path).splitlines(), 1):
         try:
             entry = json_value(line)
-            if fault := "it is no object" if type(entry) is not dict else REFUSED.fault(entry):
-                raise ValueError(fault)
+            REFUSED.check(entry)
         except ValueError as error:
             log.warning("%s, line %d: passed over: %s", path.name, number, error)
             continue

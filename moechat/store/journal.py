@@ -28,12 +28,12 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, DiskError, Locked
 from moechat.model import Exchange
-from moechat.store import disk, entries, reflections
+from moechat.store import disk, entries
 from moechat.store.database import SqliteSession, StoreSession
 from moechat.store.entries import Entry
 from moechat.store.json_lines import JsonLines, Lines
 from moechat.store.records import Signature
-from moechat.store.reflections import ReflectionFile
+from moechat.store.reflections import REFLECTED, ReflectionFile
 from moechat.store.short_log import KEEP_WORDS, shortened, written
 from moechat.store.state import State
 from moechat.store.tombstones import TOMBSTONES, Tombstones
@@ -314,7 +314,7 @@ class Journal(LogBook):
         self._file_lock = FileLock(folder / ".lock", thread_local=False)
         self._held = 0
         self._mended: list[DataError] = []
-        self.reflected = ReflectionFile(JsonLines(folder / disk.REFLECTIONS, reflections.check))
+        self.reflected = ReflectionFile(JsonLines(folder / disk.REFLECTIONS, REFLECTED.check))
         self.is_closed = not disk.is_writable(folder) if is_closed is None else is_closed
         self._lent = TemporaryDirectory(prefix="moechat-", ignore_cleanup_errors=True) if self.is_closed else None
         if self._lent and disk.index_folder(folder).is_dir():

@@ -245,7 +245,7 @@ class Part:
 
 
 class ReplyFiles:
-    """The part files of one owner, in ``folder``."""
+    """The part files of one owner, in ``folder`` (``protocols.Replies``). Whatever writes raises DiskError."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -255,7 +255,6 @@ class ReplyFiles:
     # ---- of this process
 
     def start(self, id_: str) -> None:
-        """Raises MoeChatError where another process is answering this exchange."""
         lock = FileLock(self._path(id_, LOCK), thread_local=False)
         try:
             lock.acquire(timeout=0)
@@ -264,7 +263,6 @@ class ReplyFiles:
         self._locks[id_] = lock
 
     def rest(self, id_: str, ids: Collection[str], key: str = "") -> None:
-        """Say what the reply rests on, before it streams; it may be tried again. Raises DiskError."""
         with disk.in_words(self._folder):
             if before := self._files.pop(id_, None):
                 before.close()
@@ -272,15 +270,12 @@ class ReplyFiles:
             disk.extend(file, encode([{"ids": sorted(ids), "key": key}]), durably=False)
 
     def write(self, id_: str, piece: str, *, instead: bool = False) -> None:
-        """A piece of the reply that is about to be shown, ``instead`` of those before it or after them. Raises Withheld where
-        what it rests on was forgotten, DiskError."""
         self.require(id_)
         line = json.dumps(piece, ensure_ascii=False).encode() + b"\n"
         with disk.in_words(self._folder):
             disk.extend(self._files[id_], INSTEAD + line if instead else line, durably=False)
 
     def end(self, id_: str, entry: Entry) -> None:
-        """The reply has ended; it is durable when this returns. Raises Withheld, DiskError."""
         if id_ not in self._files:
             self.rest(id_, ())
         self.require(id_)
@@ -314,7 +309,6 @@ class ReplyFiles:
     # ---- of all processes
 
     def is_alive(self, id_: str) -> bool:
-        """Whether some living process is writing the reply to this exchange."""
         if id_ in self._locks:
             return True
         path = self._path(id_, LOCK)
@@ -343,7 +337,6 @@ class ReplyFiles:
                     yield self._read(unquote(path.name.removesuffix(PART)))
 
     def ended(self) -> list[Part]:
-        """The part files whose reply has ended, or whose writer died."""
         return [part for part in self.parts() if part.entry or not self.is_alive(part.id)]
 
     def _read(self, id_: str) -> Part:

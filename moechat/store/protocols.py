@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import date, datetime, tzinfo
+from datetime import date, tzinfo
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.clock import Clock
 from moechat.model import Exchange
 from moechat.store.entries import Entry
 from moechat.store.exchanges import Exchanges
 from moechat.store.findings import Findings
+from moechat.store.journal import LogBook
 from moechat.store.json_lines import Part
 from moechat.store.reflections import ReflectionFile
-from moechat.store.state import State
-from moechat.store.tree import Tree
 
 Ints = NDArray[np.int64]
 PackedKeys = NDArray[np.uint64]
@@ -122,79 +121,44 @@ class Vectors(Protocol):
         """From now on another one is the last; other spaces than these go."""
 
 
-class Unit(Protocol):
-    """One owner's durable truth, to be changed under its lock.
+class Unit(LogBook):
+    """One owner's durable truth, to be changed under its lock: what the verbs that all stores share need beside the log."""
 
-    It has more than twenty methods because whatever the verbs need of a store is one of its own.
-    """
-
-    clock: Clock
     zone: tzinfo | None
-    tree: Tree
-    state: State
+    exchanges: Exchanges
+    findings: Findings
+    days: Days
+    replies: Replies
+    reflected: ReflectionFile
 
     @property
-    def reflected(self) -> ReflectionFile: ...
-
-    @property
-    def exchanges(self) -> Exchanges: ...
-
-    @property
-    def findings(self) -> Findings: ...
-
-    @property
-    def days(self) -> Days: ...
-
-    @property
-    def replies(self) -> Replies: ...
-
-    def follow(self, *, all_files: bool = False) -> None:
-        """Take in what other processes and hands have changed. Of much, the rest is ``unread``."""
-
-    @property
+    @abstractmethod
     def unread(self) -> tuple[int, date | None]:
         """How many files are still to be read, and up to which date their records may be."""
 
+    @abstractmethod
+    def follow(self, *, all_files: bool = False) -> None:
+        """Take in what other processes and hands have changed. Of much, the rest is ``unread``."""
+
+    @abstractmethod
     def read_on(self) -> None:
         """Read some of them, the newest first."""
 
-    def read_all(self) -> None:
-        """Read them all: whoever changes or erases what is past must know it."""
-
-    def follow_log(self) -> None:
-        """Take in what other processes have written to log and state."""
-
-    def writing(self, what: str = "", *, patience_s: float = ...) -> AbstractContextManager[None]:
-        """The owner's lock, with everything that others wrote read first. Reentrant. Raises Locked."""
-
-    def record(self, entries: Sequence[Entry]) -> None:
-        """Into the log, durably, and into the tree."""
-
-    def foresee(self, id_: str) -> None:
-        """An exchange, there or not, will be looked up."""
-
-    def recognise(self, exchanges: Iterable[Exchange], ids: Iterable[str] = (), file: str = "") -> None:
-        """Hide what was forgotten and has come back, with a file, until its owner decides; under the lock."""
-
-    def bury(self, exchanges: Iterable[Exchange], ids: Collection[str]) -> None:
-        """Put up tombstones for what is being forgotten."""
-
-    def forget_calls(self, ids: Collection[str]) -> None:
-        """The calls of models no longer name these."""
-
-    def rewrite_log(self, before: datetime, without: Collection[str] = ()) -> bool:
-        """Shorten the log, and leave some exchanges out. False where another process did so meanwhile."""
-
+    @abstractmethod
     def scrub(self) -> None:
         """Remove what the store keeps beside its records, and what is left of dead ones."""
 
+    @abstractmethod
     def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
         """Raises DataError where what holds one of these cannot be written."""
 
+    @abstractmethod
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
         """Keep what is to be imported until it is filed."""
 
+    @abstractmethod
     def staged(self, batch: str) -> list[Exchange]:
         """Raises DataError where it is gone."""
 
+    @abstractmethod
     def unstage(self, batch: str) -> None: ...

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from moechat.errors import DataError
 from moechat.model import Episode
@@ -99,12 +98,6 @@ class ReflectionFile:
 def digest(episode: Episode) -> str:
     """Changes with the words of an episode."""
     return formats.derived_id(episode.event.text, episode.event.sources)
-
-
-def check(entry: Any) -> None:
-    """Raises ValueError where a line of the record is none."""
-    if type(entry) is not dict or (fault := REFLECTED.fault(entry)):
-        raise ValueError(fault if type(entry) is dict else "it is no object")
 
 
 def written(value: Reflected) -> Entry:

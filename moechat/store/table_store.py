@@ -28,7 +28,7 @@ from moechat.store.formats import (
 from moechat.store.imports import Imports
 from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
 from moechat.store.log import Log
-from moechat.store.protocols import Vectors
+from moechat.store.protocols import Unit, Vectors
 from moechat.store.reflections import ReflectionFile
 from moechat.store.search import Search
 from moechat.store.table_lines import TableLines
@@ -133,11 +133,15 @@ class TableFindings(Findings):
         self._session.many(MOVE_EPISODE, moved)
 
 
-class TableStore(LogBook):
+class TableStore(Unit):
     """The store of one owner over tables. Whatever a verb writes is one transaction. Dead rows keep no words."""
 
     folder = index_folder = None
     vectors: Vectors | None = None
+    exchanges: TableDays
+    findings: TableFindings
+    days: TableDays
+    replies: TableReplies
 
     def __init__(
         self, session: StoreSession, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None

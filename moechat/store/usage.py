@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from moechat.errors import DataError
 from moechat.model import TurnCost
-from moechat.store.entries import USAGE, Entry
+from moechat.store.entries import Entry
 from moechat.store.json_lines import Lines
 from moechat.store.state import Writing
 
@@ -107,13 +107,6 @@ class UsageFile:
             before = self._sums.get((spent.day, spent.use))
             self._sums[spent.day, spent.use] = before + spent if before else spent
         self._read += len(entries)
-
-
-def check(entry: Any) -> None:
-    """Raises ValueError for what is no line of this file."""
-    if fault := "it is no object" if type(entry) is not dict else USAGE.fault(entry):
-        raise ValueError(fault)
-    date.fromisoformat(entry["day"])
 
 
 def _rows(spent: Iterable[Spent]) -> list[Mapping[str, Any]]:

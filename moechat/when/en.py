@@ -164,10 +164,6 @@ def part_of_year(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.part_of_year(match, place * 3 - 2, 3)
 
 
-def week_of(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.change(match, shapes.SHIFTS[f"its {match['cunit'].lower()}"], leads=True)
-
-
 def distance(match: Match, ctx: TextContext) -> list[Piece]:
     """two weeks ago, over a year ago, three days from now."""
     amount = quantity(match["dist"] + (match["dhalf"] or ""), match["dunit"])
@@ -187,10 +183,6 @@ def distance(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.distance(match, ctx, (least, most, unit), 1 if ahead else -1, names_weekday=names_weekday)
 
 
-def in_future(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.in_future(match, ctx, quantity(match["fdist"], match["funit"]))
-
-
 def trailing(match: Match, ctx: TextContext) -> list[Piece]:
     """the last three days, the coming week."""
     count = match["tcount"] or "one"
@@ -201,10 +193,6 @@ def trailing(match: Match, ctx: TextContext) -> list[Piece]:
     ahead = match["tword"].lower() in ("next", "coming")
     length = least if "couple" in count.lower() else most
     return p.piece(match, 4, fixed=shapes.trailing(ctx, unit, length, ahead=ahead), forward=ahead)
-
-
-def this_time(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.this_time(match, ctx, is_day="day" in match.group().lower())
 
 
 def past_counted(match: Match, ctx: TextContext) -> list[Piece]:
@@ -315,12 +303,6 @@ def _back(match: Match, ctx: TextContext, word: str, count: int) -> list[Piece]:
     return p.piece(match, 7 if word in SEASONS else 6 if word in MONTHS else 4, fixed=over[-count])
 
 
-def season(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.part_of_year(
-        match, *SEASONS[next(match[f"season{n}"] for n in ("", *range(2, 6)) if match[f"season{n}"]).lower()]
-    )
-
-
 def month(match: Match, ctx: TextContext) -> list[Piece]:
     word = match["month"] or match["lonemonth"]
     before = match.string[: match.start()].rstrip().lower()
@@ -422,13 +404,20 @@ def clock_words(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 2, within=p.clock(hour, minute), cycle="day")
 
 
-def festival(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.festival(match, FESTIVAL_NAMES[match["fname"].lower()], whole=bool(match["fwhole"]))
-
-
 iso, quarter, weekend = shapes.iso, shapes.quarter, shapes.weekend
-# The function that has a pattern's name says what the pattern means.
-MAKERS: dict[str, Maker] = {name: globals()[name] for name in PATTERNS if name in globals()}
+# What the patterns mean; else the function that has a pattern's name says it.
+MAKERS: dict[str, Maker] = {
+    "week_of": lambda match, ctx: shapes.change(match, shapes.SHIFTS[f"its {match['cunit'].lower()}"], leads=True),
+    "in_future": lambda match, ctx: shapes.in_future(match, ctx, quantity(match["fdist"], match["funit"])),
+    "this_time": lambda match, ctx: shapes.this_time(match, ctx, is_day="day" in match.group().lower()),
+    "season": lambda match, ctx: shapes.part_of_year(
+        match, *SEASONS[next(match[f"season{n}"] for n in ("", *range(2, 6)) if match[f"season{n}"]).lower()]
+    ),
+    "festival": lambda match, ctx: shapes.festival(
+        match, FESTIVAL_NAMES[match["fname"].lower()], whole=bool(match["fwhole"])
+    ),
+}
+MAKERS |= {name: globals()[name] for name in PATTERNS if name in globals() and name not in MAKERS}
 
 ENGLISH = Language(
     patterns=PATTERNS,

@@ -10,7 +10,7 @@ from calendar import monthrange
 from datetime import datetime, timedelta
 
 from moechat.when import en_times, zh
-from moechat.when.periods import UNIT_DAYS, compiled
+from moechat.when.periods import UNIT_DAYS, compiled, shifted
 from moechat.when.reader import LONGEST_READ, resolve
 from moechat.when.shapes import Amount
 from moechat.when.span import Span, precision_of
@@ -154,10 +154,8 @@ def _shifted(moment: datetime, amount: Amount, sign: int, bound: int, *, of_mont
     """A bound of the plan, moved; the end of whole months is the end of whole months."""
     least, most, unit = amount
     count = most if bound == (sign > 0) else least
-    months = {"month": 1, "year": 12}.get(unit)
-    if months is None or count != int(count):
+    if unit in ("month", "year") and count != int(count):
         return moment + sign * timedelta(days=UNIT_DAYS[unit] * count)
-    year, month = divmod(moment.year * 12 + moment.month - 1 + sign * int(count) * months, 12)
-    last, was_last = monthrange(year, month + 1)[1], moment.day == monthrange(moment.year, moment.month)[1]
-    day = last if of_months and was_last else min(moment.day, last)
-    return moment.replace(year=year, month=month + 1, day=day)
+    later = shifted(moment, unit, sign * count)
+    is_end = of_months and unit in ("month", "year") and moment.day == monthrange(moment.year, moment.month)[1]
+    return later.replace(day=monthrange(later.year, later.month)[1]) if is_end else later

@@ -44,10 +44,6 @@ def ups(text: str) -> int:
     return text.count("下") - sum(text.count(word) for word in "上前大")
 
 
-def vague(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.vague(match, ctx, match.group(), VAGUE_TILL_NOW, VAGUE_PAST)
-
-
 def quantity(text: str) -> Amount | None:
     """A counted distance: 两个半小时, 两三天, 十几天, 一个多月, 半年."""
     unit = next((name for name in UNITS if text.rstrip("多半").endswith(name)), None)
@@ -84,11 +80,6 @@ def _several(count: str, kind: str) -> tuple[int, int]:
     return (tens * 10 + 1, tens * 10 + 9) if count.endswith("十") else (2, 6)
 
 
-def before_now(match: Match, ctx: TextContext) -> list[Piece]:
-    """之前 by itself (你之前说过), not 吃饭之前."""
-    return p.piece(match, 4, fixed=shapes.stretch_of(ctx, "之前", False))
-
-
 def distance(match: Match, ctx: TextContext) -> list[Piece]:
     """三天前, 半个月后, 一小时二十分钟前."""
     amount = quantity(match["dist"])
@@ -100,11 +91,6 @@ def distance(match: Match, ctx: TextContext) -> list[Piece]:
     sign = 1 if match["side"].endswith("后") else -1
     weekday = compiled(r"的?那?个?(?:周|星期|礼拜)[一二三四五六日天末]").match(match.string, match.end())
     return shapes.distance(match, ctx, (least, most, unit), sign, names_weekday=weekday is not None)
-
-
-def passing(match: Match, ctx: TextContext) -> list[Piece]:
-    """再过三天, 过一个月."""
-    return shapes.in_future(match, ctx, quantity(match["pass"]))
 
 
 def trailing(match: Match, ctx: TextContext) -> list[Piece]:
@@ -136,15 +122,6 @@ def third(match: Match, ctx: TextContext) -> list[Piece]:
     )
 
 
-def this_time(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.this_time(match, ctx, is_day="天" in match.group())
-
-
-def near(match: Match, ctx: TextContext) -> list[Piece]:
-    """A change to what stands before: 前后, 以来, 之前, 之后, 前一天, 那几天."""
-    return shapes.change(match, shapes.SHIFTS[SHIFT_NAMES[match.group()]])
-
-
 def beside(match: Match, ctx: TextContext) -> list[Piece]:
     """国庆前三天, 生日前一晚, 春节后一周: counted days, weeks or months on one side of a date."""
     if match["bnth"]:
@@ -171,11 +148,6 @@ def beside_week(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.change(match, shapes.SHIFTS[f"{'month' if what == '月' else 'week'} {side}"])
 
 
-def lead(match: Match, ctx: TextContext) -> list[Piece]:
-    """自从 before a date."""
-    return shapes.change(match, shapes.SHIFTS["since"], leads=True)
-
-
 def soon(match: Match, ctx: TextContext) -> list[Piece]:
     """过几天, and 待会儿 where plans are remembered."""
     if match.group() == "过两天":
@@ -200,17 +172,8 @@ def relative_day(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 4, fixed=fixed, within=p.same_day(ctx.today))
 
 
-def relative_week(match: Match, ctx: TextContext) -> list[Piece]:
-    return p.piece(match, 5, fixed=p.week(ctx.now, ups(match["rweek"])))
-
-
 def weekday(match: Match, ctx: TextContext) -> list[Piece]:
     return shapes.weekday(match, WEEKDAYS[match.group()[-1]])
-
-
-def weekdays(match: Match, ctx: TextContext) -> list[Piece]:
-    """上周四五: two days that follow each other."""
-    return p.piece(match, 3.9, within=p.in_weeks(WEEKDAYS[match["wpair"]], 2, "range"), cycle="week")
 
 
 def relative_weekend(match: Match, ctx: TextContext) -> list[Piece]:
@@ -223,10 +186,6 @@ def relative_month(match: Match, ctx: TextContext) -> list[Piece]:
     ahead = ups(match["rmonth"])
     same = p.in_years(lambda y: p.months(y, ctx.now.month)) if ahead == 0 else None  # 去年这个月
     return p.piece(match, 6, fixed=p.month(ctx.now, ahead), within=same)
-
-
-def relative_year(match: Match, ctx: TextContext) -> list[Piece]:
-    return p.piece(match, 8, fixed=p.year(ctx.now.year + REL_YEARS[match["ryear"]]))
 
 
 def year(match: Match, ctx: TextContext) -> list[Piece]:
@@ -242,21 +201,9 @@ def decade(match: Match, ctx: TextContext) -> list[Piece]:
     return p.piece(match, 9, fixed=p.year((2000 if is_new else 1900) + tens, 10))
 
 
-def year_part(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.part_of_year(match, *YEAR_PARTS[match.group().strip("年")])
-
-
-def quarter(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.part_of_year(match, number(match["quarter"]) * 3 - 2, 3)
-
-
 def relative_quarter(match: Match, ctx: TextContext) -> list[Piece]:
     relative = shapes.relative_term if match.group().endswith("期") else shapes.relative_quarter
     return relative(match, ctx, ups(match["rquarter"]))
-
-
-def season(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.part_of_year(match, *SEASONS[match.group() if match.group() == "暑假" else match.group()[0]])
 
 
 def _around_new_year(match: Match, rank: float, start: int, days: int, unit: str) -> list[Piece]:
@@ -269,16 +216,6 @@ def _around_new_year(match: Match, rank: float, start: int, days: int, unit: str
     return p.piece(match, rank, within=p.in_years(make), cycle="year")
 
 
-def new_year_side(match: Match, ctx: TextContext) -> list[Piece]:
-    """年前 and 年后: the month before 春节, and the month after its first week."""
-    return _around_new_year(match, 4, 7 if match.group().endswith("后") else -30, 30, "range")
-
-
-def winter_break(match: Match, ctx: TextContext) -> list[Piece]:
-    """寒假: from two weeks and a half before 春节 to two weeks and a half after it."""
-    return _around_new_year(match, 7, -18, 36, "season")
-
-
 def month(match: Match, ctx: TextContext) -> list[Piece]:
     if not match["mpair"]:
         return shapes.month(match, number(match["month"]))
@@ -289,18 +226,6 @@ def month(match: Match, ctx: TextContext) -> list[Piece]:
 def month_part(match: Match, ctx: TextContext) -> list[Piece]:
     first, last = MONTH_PARTS[match.group().strip("的月")]
     return p.piece(match, 5.5, within=p.part_of_month(first, last), cycle="month")
-
-
-def month_day(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.day_of_month(match, number(match["dom"]))
-
-
-def month_date(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.day_of_month(match, number(match["mdom"] or match["mbare"]))
-
-
-def before_dash(match: Match, ctx: TextContext) -> list[Piece]:
-    return shapes.day_of_month(match, number(match["dash"]))
 
 
 def short_date(match: Match, ctx: TextContext) -> list[Piece]:
@@ -387,8 +312,40 @@ def digital(match: Match, ctx: TextContext) -> list[Piece]:
 
 
 date, latin_quarter, weekend, bound_clock = shapes.iso, shapes.quarter, shapes.weekend, clock
-# The function that has a pattern's name says what the pattern means.
-MAKERS: dict[str, Maker] = {name: globals()[name] for name in PATTERNS if name in globals()}
+# What the patterns mean; else the function that has a pattern's name says it.
+MAKERS: dict[str, Maker] = {
+    "vague": lambda match, ctx: shapes.vague(match, ctx, match.group(), VAGUE_TILL_NOW, VAGUE_PAST),
+    # 之前 by itself (你之前说过), not 吃饭之前.
+    "before_now": lambda match, ctx: p.piece(match, 4, fixed=shapes.stretch_of(ctx, "之前", False)),
+    # 再过三天, 过一个月.
+    "passing": lambda match, ctx: shapes.in_future(match, ctx, quantity(match["pass"])),
+    "this_time": lambda match, ctx: shapes.this_time(match, ctx, is_day="天" in match.group()),
+    # A change to what stands before: 前后, 以来, 之前, 之后, 前一天, 那几天.
+    "near": lambda match, ctx: shapes.change(match, shapes.SHIFTS[SHIFT_NAMES[match.group()]]),
+    # 自从 before a date.
+    "lead": lambda match, ctx: shapes.change(match, shapes.SHIFTS["since"], leads=True),
+    "relative_week": lambda match, ctx: p.piece(match, 5, fixed=p.week(ctx.now, ups(match["rweek"]))),
+    # 上周四五: two days that follow each other.
+    "weekdays": lambda match, ctx: p.piece(
+        match, 3.9, within=p.in_weeks(WEEKDAYS[match["wpair"]], 2, "range"), cycle="week"
+    ),
+    "relative_year": lambda match, ctx: p.piece(match, 8, fixed=p.year(ctx.now.year + REL_YEARS[match["ryear"]])),
+    "year_part": lambda match, ctx: shapes.part_of_year(match, *YEAR_PARTS[match.group().strip("年")]),
+    "quarter": lambda match, ctx: shapes.part_of_year(match, number(match["quarter"]) * 3 - 2, 3),
+    "season": lambda match, ctx: shapes.part_of_year(
+        match, *SEASONS[match.group() if match.group() == "暑假" else match.group()[0]]
+    ),
+    # 年前 and 年后: the month before 春节, and the month after its first week.
+    "new_year_side": lambda match, ctx: _around_new_year(
+        match, 4, 7 if match.group().endswith("后") else -30, 30, "range"
+    ),
+    # 寒假: from two weeks and a half before 春节 to two weeks and a half after it.
+    "winter_break": lambda match, ctx: _around_new_year(match, 7, -18, 36, "season"),
+    "month_day": lambda match, ctx: shapes.day_of_month(match, number(match["dom"])),
+    "month_date": lambda match, ctx: shapes.day_of_month(match, number(match["mdom"] or match["mbare"])),
+    "before_dash": lambda match, ctx: shapes.day_of_month(match, number(match["dash"])),
+}
+MAKERS |= {name: globals()[name] for name in PATTERNS if name in globals() and name not in MAKERS}
 
 CHINESE = Language(
     patterns=PATTERNS,

@@ -124,7 +124,7 @@ def _lines(path: Path, data: bytes, forms: entries.Entries) -> JsonLines:
 def _reflected(data: bytes, folder: Path) -> None:
     path = folder / "reflection.jsonl"
     path.write_bytes(data)
-    file = reflections.ReflectionFile(JsonLines(path, reflections.check))
+    file = reflections.ReflectionFile(JsonLines(path, reflections.REFLECTED.check))
     file.follow()
     file.write(file.value)
 

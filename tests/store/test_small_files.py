@@ -14,7 +14,7 @@ from moechat.model import Episode, Event, RefusedItem
 from moechat.store import disk, finding_files, formats, plain, records
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines
-from moechat.store.reflections import Made, Reflected, ReflectionFile, check, digest
+from moechat.store.reflections import REFLECTED, Made, Reflected, ReflectionFile, digest
 from tests.houses import ZONE, Home, moment
 
 AT = moment("2025-05-20T15:00:00")
@@ -24,7 +24,7 @@ THOUGHT = Episode("r1", AT, Event("用户爱户外", ("a", "b")), "reflection", 
 
 
 def reflected(folder: Path) -> ReflectionFile:
-    file = ReflectionFile(JsonLines(folder / disk.REFLECTIONS, check))
+    file = ReflectionFile(JsonLines(folder / disk.REFLECTIONS, REFLECTED.check))
     file.follow()
     return file
 
