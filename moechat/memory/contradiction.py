@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 from moechat.model import FactDraft
@@ -42,70 +44,14 @@ class KeywordClass:
     words: str
 
 
-CLASSES: tuple[KeywordClass, ...] = (
-    KeywordClass("name", True, "名字 姓名 名称 本名 全名 name full_name first_name real_name called is_called"),
-    KeywordClass("address", True, "称呼 叫法 form_of_address how_to_address"),
-    KeywordClass("age", True, "年龄 岁数 年纪 age years_old"),
-    KeywordClass("birthday", True, "生日 出生日期 出生日 诞生日 birthday birth_date date_of_birth born_on"),
-    KeywordClass("ours", False,
-                 "我们的 我们的叫法 我们的玩笑 我们的仪式 专属称呼 暗号 ours our_word our_joke our_ritual inside_joke"),
-    KeywordClass("anniversary", False, "纪念日 结婚纪念日 恋爱纪念日 anniversary wedding_anniversary"),
-    KeywordClass("death_day", True, "忌日 祭日 忌辰 death_anniversary"),
-    KeywordClass("home", True,
-        "住址 居住地 现居地 住处 居住 居住地点 所在地 所在城市 居住城市 现住址 地址 住所 住在 家 城市 家庭住址 home "
-        "lives_in live_in lives residence address city location home_address place_of_residence current_city "
-        "living_in moved_to residence_city lives_at"),
-    KeywordClass("hometown", True,
-        "家乡 老家 故乡 籍贯 出生地 来自 hometown home_town from origin birthplace place_of_birth is_from comes_from "
-        "grew_up_in born_in"),
-    KeywordClass("job", True,
-        "职业 工作 岗位 职位 身份职业 工种 职务 job occupation profession works_as work career job_title position"),
-    KeywordClass("employer", True,
-        "工作单位 公司 单位 雇主 就职 任职 任职公司 就职公司 供职 工作地点 employer company workplace works_at "
-        "works_for work_at works_in place_of_work"),
-    KeywordClass("school", True,
-        "学校 大学 院校 就读学校 就读 毕业院校 school university college studies_at attends education"),
-    KeywordClass("major", True, "专业 所学专业 学科 major field_of_study studies subject degree"),
-    KeywordClass("grade", True, "年级 grade year_of_study school_year"),
-    KeywordClass("status", True,
-        "感情状况 婚姻状况 婚姻 感情状态 恋爱状态 婚恋 婚恋状态 单身 relationship_status marital_status status "
-        "marriage"),
-    KeywordClass("sign", True, "星座 sign zodiac_sign star_sign zodiac horoscope"),
-    KeywordClass("height", True, "身高 height tall"),
-    KeywordClass("weight", True, "体重 weight"),
-    KeywordClass("blood", True, "血型 blood_type"),
-    KeywordClass("phone", True, "电话 手机号 手机号码 电话号码 phone phone_number"),
-    KeywordClass("email", True, "邮箱 邮件 email e-mail email_address"),
-    KeywordClass("nickname", True, "昵称 网名 小名 外号 nickname"),
-    KeywordClass("gender", True, "性别 gender sex"),
-    KeywordClass("dream", True, "梦想 dream"),
-    KeywordClass("nationality", False, "国籍 nationality citizenship"),
-    KeywordClass("language", False, "语言 母语 languages language mother_tongue native_language"),
-    KeywordClass("taste", False,
-        "喜好 爱好 喜欢 讨厌 厌恶 不喜欢 偏好 饮食 口味 兴趣 兴趣爱好 热爱 爱吃 爱喝 不吃 不喝 吃 喝 饮食偏好 "
-        "饮食习惯 食物偏好 食物 音乐 忌口 害怕 恐惧 最爱 反感 喜恶 好恶 喜爱 likes like dislikes dislike loves love "
-        "hates hate taste preference preferences food_preference interest interests hobby hobbies enjoys fear fears "
-        "prefers eats drinks diet food music interested_in fond_of detests afraid_of"),
-    KeywordClass("habit", False,
-        "习惯 作息 生活习惯 日常 日常习惯 运动 habit habits routine smoking drinking exercise daily_routine"),
-    KeywordClass("allergy", False, "过敏 过敏原 过敏源 食物过敏 allergy allergies allergic allergic_to allergen"),
-    KeywordClass("health", False,
-        "健康 疾病 病史 身体 身体状况 健康状况 health illness disease condition medical_condition diagnosis"),
-    KeywordClass("family", False, "家人 家庭 亲人 家庭成员 family relative relatives sibling family_member"),
-    KeywordClass("partner", True,
-        "伴侣 对象 女朋友 男朋友 女友 男友 老婆 老公 妻子 丈夫 未婚妻 未婚夫 爱人 媳妇 partner spouse wife husband "
-        "girlfriend boyfriend fiance fiancee"),
-    KeywordClass("friend", False,
-        "朋友 好友 闺蜜 闺密 死党 发小 室友 舍友 同学 同桌 同事 老板 领导 上司 老师 导师 邻居 好朋友 最好的朋友 网友 "
-        "friend friends best_friend roommate flatmate classmate colleague coworker boss teacher neighbour neighbor "
-        "buddy"),
-    KeywordClass("pet", False, "宠物 猫 狗 猫咪 小狗 小猫 狗狗 pet pets cat dog"),
-    KeywordClass("possession", False, "拥有 物品 财产 所有物 有 possession possessions owns has belongings car"),
-    KeywordClass("skill", False, "技能 会 特长 能力 擅长 skill skills ability can speaks talent"),
-    KeywordClass("learning", False, "在学 学习 正在学 learning is_learning studying"),
-    KeywordClass("trait", False, "身份 性格 特点 个性 特征 trait traits personality character_trait identity"),
-)  # fmt: skip
+def _classes() -> Iterator[KeywordClass]:
+    for line in Path(__file__).with_name("keywords.txt").read_text(encoding="utf-8").splitlines():
+        name, _, words = line.partition(" = ")
+        if not line.startswith("#"):
+            yield KeywordClass(name.removesuffix("*"), name.endswith("*"), words)
 
+
+CLASSES = tuple(_classes())
 _CLASS_OF = {word.replace("_", " "): entry for entry in CLASSES for word in entry.words.split()}
 _FAMILY = re.compile(
     r"爸|妈|父|母|爷|奶奶|外公|外婆|姥|哥|姐|弟|妹|儿子|女儿|孩子|叔|姨|姑|舅|伯|侄|甥|孙|婆婆|公公|岳|"
