@@ -227,20 +227,21 @@ class OpenAIChatModel:
             request.messages, take, self._timeout_s, retries=self._max_retries, outcome=outcome, wishes=request.wishes
         )
 
-    def ask(
-        self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, silence_s: float
-    ) -> ReplyStream:
-        """See ChatModel."""
-        return self._answer(messages, schema, silence_s)
-
     def complete(self, messages: Sequence[Message], *, schema: dict[str, Any] | None = None, timeout_s: float) -> str:
         """See ChatModel. ``timeout_s`` holds for the whole call, whatever has to be tried."""
-        with closing(self._answer(messages, schema, timeout_s, until=time.monotonic() + timeout_s)) as answer:
+        until = time.monotonic() + timeout_s
+        with closing(self.ask(messages, schema=schema, silence_s=timeout_s, until=until)) as answer:
             return in_whole(answer)
 
-    def _answer(
-        self, messages: Sequence[Message], schema: dict[str, Any] | None, silence_s: float, until: float | None = None
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: dict[str, Any] | None = None,
+        silence_s: float,
+        until: float | None = None,
     ) -> ReplyStream:
+        """See ChatModel. The whole ends at ``until`` (``time.monotonic``)."""
         outcome = ReplyOutcome()
 
         def take(chunks: Iterator[Chunk], put: Put) -> None:
@@ -366,7 +367,8 @@ class OpenAIChatModel:
                 self.streams = False
                 yield whole(json_value(response.read()))
                 return
-        yield whole(client.post("/chat/completions", cast_to=object, body=_wire(body)))
+        plain = {name: value for name, value in body.items() if name != "extra_body"} | dict(body["extra_body"])
+        yield whole(client.post("/chat/completions", cast_to=object, body=plain))
 
     def _body(self, messages: Sequence[Message], theirs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of the client library's ``create``. ``theirs`` are the wishes of whoever asks."""
@@ -433,11 +435,6 @@ class OpenAIChatModel:
 
     def _error(self, kind: str, **values: Any) -> Failure:
         return Failure(kind, self._language, base_url=self._base_url, model=self.name, **values)
-
-
-def _wire(body: dict[str, Any]) -> dict[str, Any]:
-    """The JSON body of ``create``'s arguments."""
-    return {k: v for k, v in body.items() if k != "extra_body"} | dict(body["extra_body"])
 
 
 def _response_format(form: int, schema: dict[str, Any] | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from datetime import date, datetime
+from datetime import datetime
 from itertools import chain
 from typing import Any, Literal
 
@@ -125,13 +125,6 @@ def row_of(*forms: Form) -> Form:
     )
 
 
-def _is_day(value: Any) -> bool:
-    try:
-        return bool(date.fromisoformat(value))
-    except (TypeError, ValueError):
-        return False
-
-
 def _is_name(value: Any) -> bool:
     """The name of a batch is that of a file, too."""
     return type(value) is str and _NAME.fullmatch(value) is not None
@@ -228,12 +221,6 @@ STATE = Entries(
 
 _TEXTS = list_of(is_text)
 REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": _TEXTS})
-USAGE = Shape(
-    {"day": _is_day, "use": one_of("reply", "understanding")}
-    | {f"{name}?": is_count for name in ("calls", "prompt", "reply", "cached", "reported", "same", "compared")}
-)
-PART_HEAD = Shape({"ids?": _TEXTS, "key?": is_text, "withheld?": one_of(True), "instead?": one_of(True)})
-"""The first line of a reply on its way, or what stands between its pieces where those before were a thought."""
 
 
 # ---- what they are about

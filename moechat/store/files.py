@@ -20,7 +20,7 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import check, disk, entries, formats, records, unknown, upgrade
+from moechat.store import check, disk, formats, records, unknown, upgrade, usage
 from moechat.store.days import DayFiles, FileExchanges
 from moechat.store.entries import Entry
 from moechat.store.finding_files import FileFindings
@@ -130,7 +130,7 @@ class FileStore(Journal, Unit):
         self.findings = FileFindings(self)
         self.search = Search(self, self.exchanges, self.findings)
         self.days = DayFiles(self, self.exchanges, self.findings)
-        self.usage = UsageFile(JsonLines(folder / disk.USAGE, entries.USAGE.check), self.writing)
+        self.usage = UsageFile(JsonLines(folder / disk.USAGE, usage.USAGE.check), self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
         self._staging: dict[str, FileLock] = {}

@@ -96,49 +96,42 @@ class FileFindings(Findings):
             self._book = None
             self._change_facts((), facts)
 
-    def set_notes(self, file: str, notes: Iterable[Note], episodes: Iterable[Episode]) -> None:
-        """Let the cache have these notes and episodes of a notes file, and no others."""
-        cache = self._journal.cache
-        with cache.transaction():
-            cache.do(DROP_NOTES, {"file": file})
-            self._replace(file, cache.all(IN_FILE, {"file": file}), notes, episodes)
-
-    def _change_notes(
+    def set_notes(
         self,
         file: str,
-        *,
-        dead: Sequence[str],
         notes: Iterable[Note],
-        gone: Collection[str],
         episodes: Iterable[Episode],
+        *,
+        instead: tuple[Sequence[str], Collection[str]] | None = None,
     ) -> None:
-        """Let the cache have these instead of the notes of the exchanges ``dead`` and of the episodes ``gone`` (ids)."""
-        cache = self._journal.cache
+        """Let the cache have these notes and episodes of a notes file: ``instead`` of the notes of some exchanges and of some
+        episodes (ids), or of all. An episode that stays as it is keeps its row."""
+        cache, values = self._journal.cache, {"file": file}
         with cache.transaction():
-            cache.do(f"{DROP_NOTES} AND id = ANY(%(ids)s)", {"file": file, "ids": list(dead)})
-            self._replace(file, cache.all(AMONG, {"file": file, "ids": list(gone)}), notes, episodes)
-
-    def _replace(
-        self, file: str, live: Sequence[tuple[int, str, str]], notes: Iterable[Note], episodes: Iterable[Episode]
-    ) -> None:
-        """Replace the rows ``live`` (row, id, data) by those of these episodes. One that stays as it is keeps its row."""
-        cache = self._journal.cache
-        columns = [
-            {"id": id_, "place": file, "tag": tag, "keywords": formats.json_text(words), "by": by}
-            for id_, tag, words, by in {note[0]: note for note in notes}.values()
-        ]
-        cache.put("notes", columns, ("id",))
-        rows = {(id_, data): row for row, id_, data in live}
-        unique: dict[str, Episode] = {}
-        for episode in episodes:
-            unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
-        there = {id_: (id_, formats.json_text(formats.EPISODE.data(episode))) for id_, episode in unique.items()}
-        new = [(file, unique[id_]) for id_, place in there.items() if place not in rows]
-        kept = set(there.values())
-        dead = [
-            (row, formats.EPISODE.of_data(id_, json.loads(data))) for row, id_, data in live if (id_, data) not in kept
-        ]
-        self._change_episodes(dead, new, cache.reserved_row(file, len(new)))
+            if instead is None:
+                cache.do(DROP_NOTES, values)
+                live = cache.all(IN_FILE, values)
+            else:
+                cache.do(f"{DROP_NOTES} AND id = ANY(%(ids)s)", {**values, "ids": list(instead[0])})
+                live = cache.all(AMONG, {**values, "ids": list(instead[1])})
+            columns = [
+                {"id": id_, "place": file, "tag": tag, "keywords": formats.json_text(words), "by": by}
+                for id_, tag, words, by in {note[0]: note for note in notes}.values()
+            ]
+            cache.put("notes", columns, ("id",))
+            rows = {(id_, data): row for row, id_, data in live}
+            unique: dict[str, Episode] = {}
+            for episode in episodes:
+                unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
+            there = {id_: (id_, formats.json_text(formats.EPISODE.data(episode))) for id_, episode in unique.items()}
+            new = [(file, unique[id_]) for id_, place in there.items() if place not in rows]
+            kept = set(there.values())
+            dead = [
+                (row, formats.EPISODE.of_data(id_, json.loads(data)))
+                for row, id_, data in live
+                if (id_, data) not in kept
+            ]
+            self._change_episodes(dead, new, cache.reserved_row(file, len(new)))
 
     # ---- writing
 
@@ -254,7 +247,7 @@ class FileFindings(Findings):
                 return
             with cache.transaction():
                 notes = [(one.key, *one.note) for one in after]
-                self._change_notes(name, dead=[one.key for one in before], notes=notes, gone=ids, episodes=there)
+                self.set_notes(name, notes, there, instead=([one.key for one in before], ids))
                 self._journal.cache.sign(name, Signature.of(path))
 
 

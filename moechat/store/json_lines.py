@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 
 from moechat.errors import DataError, MoeChatError, Withheld
 from moechat.store import disk
-from moechat.store.entries import LOG, PART_HEAD, Entry, UnknownEntry
+from moechat.store.entries import LOG, Entry, Shape, UnknownEntry, is_text, list_of, one_of
 from moechat.store.plain import data_of, json_value, opened
 from moechat.store.records import append, put_in_place, sync_folder, unfinished
 
@@ -229,6 +229,8 @@ def _values(lines: Sequence[bytes]) -> Sequence[Any]:
 PART = ".jsonl"
 LOCK = ".lock"
 INSTEAD = encode([{"instead": True}])
+PART_HEAD = Shape({"ids?": list_of(is_text), "key?": is_text, "withheld?": one_of(True), "instead?": one_of(True)})
+"""The first line of a reply on its way, or what stands between its pieces where those before were a thought."""
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,25 @@ from typing import Any, Literal
 
 from moechat.errors import DataError
 from moechat.model import TurnCost
-from moechat.store.entries import Entry
+from moechat.store.entries import Entry, Shape, is_count, one_of
 from moechat.store.json_lines import Lines
 from moechat.store.state import Writing
 
 MIN_LINES_SUMMED = 200  # More lines are summed up into one for each day and use.
 Use = Literal["reply", "understanding"]
+
+
+def _is_day(value: Any) -> bool:
+    try:
+        return bool(date.fromisoformat(value))
+    except (TypeError, ValueError):
+        return False
+
+
+USAGE = Shape(
+    {"day": _is_day, "use": one_of("reply", "understanding")}
+    | {f"{name}?": is_count for name in ("calls", "prompt", "reply", "cached", "reported", "same", "compared")}
+)
 
 
 @dataclass(frozen=True)
