@@ -142,13 +142,13 @@ class StoreSession(ABC):
         """A transaction; all or nothing, but for errors that were raised on purpose: what was done before one of those stays. Not
         reentrant. Raises Locked, DiskError."""
 
-    @abstractmethod
     def live(self) -> None:
         """Show to other workers that this one lives."""
+        return
 
-    @abstractmethod
     def lives(self, worker: int | None) -> bool:
         """Whether a worker lives."""
+        return worker == self.worker
 
     def each(self, statement: str, values: Values) -> Iterator[tuple[Any, ...]]:
         """The rows of a statement that says their order. Who needs few reads few."""
@@ -297,12 +297,6 @@ class SqliteSession(StoreSession):
             if version != self._version:
                 row = self.all(PULSE)[0]
                 self._seen, self._version = replace(Pulse(*row), heads=json.loads(row[-1])), version
-
-    def live(self) -> None:
-        """No other worker asks."""
-
-    def lives(self, worker: int | None) -> bool:
-        return worker == self.worker
 
     def all(self, statement: str, values: Values = {}) -> list[tuple[Any, ...]]:  # noqa: B006 - it is only read
         with self._lock:  # a statement that is half read would stand in the way of packing

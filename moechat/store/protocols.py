@@ -122,7 +122,8 @@ class Vectors(Protocol):
 
 
 class Unit(LogBook):
-    """One owner's durable truth, to be changed under its lock: what the verbs that all stores share need beside the log."""
+    """One owner's durable truth, to be changed under its lock: what the verbs that all stores share need beside the log. Where
+    there are no files, nothing is left to be read, and dead records leave no words."""
 
     zone: tzinfo | None
     exchanges: Exchanges
@@ -132,25 +133,25 @@ class Unit(LogBook):
     reflected: ReflectionFile
 
     @property
-    @abstractmethod
     def unread(self) -> tuple[int, date | None]:
         """How many files are still to be read, and up to which date their records may be."""
+        return 0, None
 
     @abstractmethod
     def follow(self, *, all_files: bool = False) -> None:
         """Take in what other processes and hands have changed. Of much, the rest is ``unread``."""
 
-    @abstractmethod
     def read_on(self) -> None:
         """Read some of them, the newest first."""
+        return
 
-    @abstractmethod
     def scrub(self) -> None:
         """Remove what the store keeps beside its records, and what is left of dead ones."""
+        return
 
-    @abstractmethod
     def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
         """Raises DataError where what holds one of these cannot be written."""
+        return
 
     @abstractmethod
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:

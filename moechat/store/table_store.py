@@ -177,17 +177,6 @@ class TableStore(Unit):
             self._session.gather([question for journal in self._journals for question in journal.behind()])
             self.follow_log()
 
-    @property
-    def unread(self) -> tuple[int, None]:
-        """Who reads the log reads all of it at once."""
-        return 0, None
-
-    def read_on(self) -> None:
-        """There are no files."""
-
-    def read_all(self) -> None:
-        """There are no files."""
-
     # ---- writing
 
     @contextlib.contextmanager
@@ -228,12 +217,6 @@ class TableStore(Unit):
     def foresee(self, id_: str) -> None:
         self.exchanges.foresee(id_)
         self.findings.foresee(id_)
-
-    def scrub(self) -> None:
-        """Dead records leave no words."""
-
-    def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
-        """Everything is."""
 
     # ---- imports
 
