@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from moechat.language import words
+from moechat.reading.patterns import patterns
 from moechat.when.names import has_han
 
 USER_SIDE, CHARACTER_SIDE = 0, 1
@@ -19,11 +21,7 @@ ASKS, TELLS_TIME, NAMES, NOTHING = 1, 2, 4, 8
 UNREAD = 128  # No trait: a reader raised over the text.
 _QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
-_UNKNOWN = re.compile(
-    r"想不起来?了?|不记得了?|记不[得清起]了?|没有?什?么?(?:印象|记录)|不太?(?:知道|清楚|确定)|好像没听你?(?:说|提)过"
-    r"|\b(?:do|ca|could|did)(?:n['’]t|n?not| not) (?:\w+ )?(?:remember|recall|know)\b|\bno (?:idea|memory|record)\b|\bnot sure\b",
-    re.IGNORECASE,
-)
+_FORMS = patterns(Path(__file__).with_name("traits.ini"))["traits"]
 _FEW = 3  # Words beside.
 _BRACKET = re.compile(r"[\[【]")
 _TIME_TOLD = re.compile(
@@ -36,33 +34,6 @@ _TIME_TOLD = re.compile(
 )
 _CAPITAL = r"(?<=[a-z,;] )[A-Z][a-z]+"
 _CAPITALISED, _NAME_TOLD = re.compile(_CAPITAL), re.compile(_CAPITAL + r"|[《“\"「][^》”\"」]+[》”\"」]")
-_ASKS_WHEN = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:date|day|month|year|time|season)\b|\bhow long ago\b"
-    r"|什么时候|何时|哪一?[天年月]|几[号月点]|哪个月",
-    re.IGNORECASE,
-)
-_ASKS_SEVERAL = re.compile(
-    r"\b(?:what|which) (?:(?:kinds?|types?) of )?(?:\w+ )?(?!(?:is|was|does|has)\b)\w+s\b"
-    r"|\bhow many\b|\bboth\b|\ball (?:the|of)\b"
-    r"|哪些|哪几|几[次个种]|都[^，。？]{0,8}(?:什么|谁|哪)",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    r"[?？]|吗|呢|谁|哪|什么|啥|怎|几|多少|讲讲|说说|说过|提过|记得|告诉|提醒|回忆|想起"
-    r"|\b(?:who|whom|whose|what|where|when|why|how|which|tell|remind|remember|recall|describe|list|explain)\b",
-    re.IGNORECASE,
-)
-# Asked of the one who listens, about something else: 你还记得我… is about me.
-_PREAMBLE = re.compile(
-    r"你?(?:还|都)?(?:记得|记不记得|知道|知不知道)|你?能(?:不能)?(?:告诉|提醒)我|(?:告诉|提醒)我|你(?:觉得|认为|猜)"
-    r"|\bdo you (?:still |even )?(?:remember|know|recall|think)\b"
-    r"|\b(?:(?:can|could|would) you )?(?:please )?(?:tell|remind) me\b",
-    re.IGNORECASE,
-)
-_PERSON = re.compile(
-    r"(?P<to>[跟对向给教])?(?P<zh>我(?!们)|[你您](?!们))|\b(?:(?P<me>I|me|my|mine|I've|I'm)|(?P<you>you|your|yours))\b",
-    re.IGNORECASE,
-)
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -99,7 +70,7 @@ def side_meant(text: str) -> int | None:
 
     The first person in it decides, as its subject mostly; where it is spoken to (跟你说的), the other one spoke.
     """
-    person = _PERSON.search(_PREAMBLE.sub("", text))
+    person = _FORMS["person"].search(_FORMS["preamble"].sub("", text))
     if person is None:
         return None
     user = bool(person["me"]) or person["zh"] == "我"
@@ -108,7 +79,7 @@ def side_meant(text: str) -> int | None:
 
 def asks(text: str) -> bool:
     """Whether a message asks for something, anywhere in it, or bids to tell."""
-    return _ASKS.search(text) is not None
+    return _FORMS["asks"].search(text) is not None
 
 
 def names_told(text: str) -> list[str]:
@@ -121,12 +92,12 @@ def names_told(text: str) -> list[str]:
 
 def asks_several(text: str) -> bool:
     """Whether a question asks for a list, or for all of something: its answer was told a piece here and a piece there."""
-    return _ASKS_SEVERAL.search(text) is not None
+    return _FORMS["asks_several"].search(text) is not None
 
 
 def asks_when(text: str) -> bool:
     """Whether a question asks for a time."""
-    return _ASKS_WHEN.search(text) is not None
+    return _FORMS["asks_when"].search(text) is not None
 
 
 def of(text: str) -> int:
@@ -141,7 +112,7 @@ def of(text: str) -> int:
 
 
 def _tells_nothing(text: str) -> bool:
-    rest, unknown = _UNKNOWN.subn(" ", text)
+    rest, unknown = _FORMS["unknown"].subn(" ", text)
     return unknown > 0 and len(words.keywords(rest)) <= _FEW
 
 

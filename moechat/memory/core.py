@@ -7,13 +7,13 @@ back brings the old one up again. A fact is visible where any exchange that stat
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 
@@ -28,33 +28,14 @@ from moechat.memory.contradiction import Matter, entity, keyword_class, matters,
 from moechat.memory.filed_facts import NEVER_SEARCHED
 from moechat.memory.former import Former, read
 from moechat.model import Fact, FactDraft, Hit, Understanding
+from moechat.reading.patterns import patterns
 from moechat.rules.boundaries import concerns
 from moechat.store.finding_records import APART, visible
 from moechat.store.formats import derived_id
 from moechat.store.kinds import Store
 
 # What a question asks for, by the class of fact that answers it (contradiction.CLASSES), in whatever words.
-ASKED: Mapping[str, re.Pattern[str]] = {
-    name: re.compile(pattern, re.IGNORECASE)
-    for name, pattern in {
-        "taste": r"我.{0,4}(?:喜欢|讨厌|爱吃|爱喝|爱看|不吃|不喝|口味|爱好)|my (?:hobb|taste|favou?rite)|think of"
-        r"|(?:do|did) i (?:\w+ )?(?:like|love|hate|dislike|enjoy|prefer)|i (?:can't|cannot) stand",
-        "home": r"我.{0,6}(?:住|家在|搬)|住(?:在?哪|什么地方)|where (?:do|did|have) i (?:\w+ )?liv|my (?:home|address)"
-        r"|(?:place|cit|town)\w* (?:that )?(?:i(?:'ve)?|was i|did i) (?:\w+ )?(?:lived?|in)\b|(?:did|used) (?:i )?(?:to )?live",
-        "name": r"我.{0,2}(?:叫什么|名字|是谁)|my name|who am i",
-        "age": r"我.{0,3}(?:几岁|多大|年纪)|how old am i|my age",
-        "birthday": r"我.{0,3}生日|my birthday",
-        "job": r"我.{0,6}(?:工作|职业|上班|辞职|[做干](?:什么|啥))|my (?:\w+ )?(?:job|work)"
-        r"|(?:do|did|used) i (?:\w+ )?(?:do for|work)",
-        "employer": r"我.{0,6}(?:公司|单位|上班|工作)|my (?:\w+ )?(?:employer|company|job)|i (?:\w+ )?work (?:for|at)",
-        "partner": r"我.{0,6}(?:对象|女朋友|男朋友|女友|男友|老公|老婆|妻子|丈夫|单身|分手|离婚|结婚|谈恋爱|感情)|前[男女]友|前任"
-        r"|\b(?:my|i|am i) .{0,24}(?:boyfriend|girlfriend|partner|husband|wife|\bex\b|single|dating|married|divorced"
-        r"|widow\w*|relationship|seeing any\w+|break up|broke up)",
-        "health": r"我.{0,6}(?:身体|病|健康)|my (?:health|illness|condition)",
-        "allergy": r"我.{0,3}过敏|am i allergic|my allerg",
-        "pet": r"我.{0,4}(?:宠物|猫|狗)|my (?:pet|cat|dog)",
-    }.items()
-}
+ASKED = patterns(Path(__file__).with_name("asked.ini"))["asked"]
 TABLE = "core"  # This table has their vectors, by text.
 COMMON = 100  # A word that more facts have does not distinguish them.
 

@@ -13,8 +13,9 @@ Patterns = Mapping[str, Mapping[str, re.Pattern[str]]]
 
 
 @cache
-def patterns(path: Path, language: str) -> Patterns:
-    """The patterns of a file. English ones begin and end with words; capitals do not matter."""
+def patterns(path: Path, language: str = "") -> Patterns:
+    """The patterns of a file. English ones begin and end with words, of both languages ("") as they say; capitals do not
+    matter."""
     table = ConfigParser(interpolation=None, delimiters=["="])
     table.read(path, "utf-8")
     return {group: {name: _pattern(table[group][name], language) for name in table[group]} for group in table}

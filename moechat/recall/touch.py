@@ -3,9 +3,9 @@ is known, or nothing at all."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from moechat.cue import Cue
 from moechat.language import words
@@ -13,6 +13,7 @@ from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import ASKED
 from moechat.memory.former import Former
 from moechat.model import Candidates, Fact, Hit
+from moechat.reading.patterns import patterns
 from moechat.reading.saying import DANGER, mark, saying
 from moechat.rules import message
 from moechat.rules.reading import asks_of_user, is_small_talk
@@ -22,40 +23,9 @@ MOST_FORMER = 4
 MATTERS, MOST_MATTERS = "matters", 2
 SURELY = 0.075  # A fact whose cosine is this share of the way from the floor to 1 is near by more than chance.
 FIRST = 100.0  # The weight of what comes whatever the ranking says.
-_TOUCHES_CARE = re.compile(
-    r"吃|喝|饭|餐|菜|外卖|零食|早点|夜宵|点心|甜品|蛋糕|火锅|烧烤|饿|厨|做什么好|食|药|医|病|发烧|感冒|疼|痛|"
-    r"痒|肿|疹|过敏|不舒服|难受|疫苗|体检|手术|"
-    r"猫|狗|宠物|养一?只|\b(?:eat|ate|food|lunch|dinner|breakfast|supper|snack|meal|restaurant|cook\w*|recipe|"
-    r"bake|baking|cake|hungry|drink\w*|"
-    r"takeaway|takeout|menu|order(?:ing)? in|medicine|medication|pills?|doctor|hospital|dentist|sick|ill|fever|"
-    r"cold|pain|hurts?|ache|rash|itch\w*|"
-    r"swell\w*|allerg\w*|vaccin\w*|surgery|pets?|cats?|kitten|dogs?|puppy)\b",
-    re.I,
-)
-_ASKS_ALL = re.compile(
-    r"你(?:都|还|现在|到底|一共)*(?:记得|知道|了解|记住了?)(?:关于)?我(?:的)?(?:些|哪些|多少|什么|的?(?:一切|"
-    r"所有|全部|事))|你对我(?:都|有)?(?:了解|知道|记得)(?:多少|些?什么|哪些)|"
-    r"(?:说说|讲讲|列出|总结)(?:一下)?你(?:知道|记得|了解)的?(?:关于)?我|你眼(?:里|中)的我|"
-    r"\b(?:what|how much)(?: all)? (?:do|can) you (?:know|remember|recall)(?: all)? about me\b|"
-    r"\btell me (?:what|everything|all) (?:that )?you (?:know|remember) about me\b|"
-    r"\beverything you (?:know|remember) about me\b|\bwhat have you (?:learned|learnt|remembered) about me\b",
-    re.I,
-)
-
-_ASKS_TASTES = re.compile(
-    r"我(?:都|最|平时|还|有)*(?:喜欢|讨厌|不喜欢|爱|什么爱好|哪些爱好)(?:吃|喝|看|听|做|玩|去)?(?:什么|哪些|啥|$)|"
-    r"我的?(?:爱好|喜好)|\b(?:what|which)\b[^.!?]{0,30}\b(?:do|don't) I (?:\w+ )?(?:like|love|hate|enjoy|dislike)\b|"
-    r"\bmy (?:hobb(?:y|ies)|favou?rites)\b",
-    re.I,
-)
+_CALLS = patterns(Path(__file__).with_name("touch.ini"))["touch"]
 
 
-_ASKS_FORMER = re.compile(
-    r"以前|之前|从前|先前|那会儿?|那时候?|那阵子?|原来|原先|起初|当初|最早|最初|过去|曾经|前一[个份家任]|上一[个份家任]|前任|"
-    r"\b(?:used to|before|former(?:ly)?|previous(?:ly)?|earlier|originally|at first|last (?:job|home|place|boss)|"
-    r"ex|back then|in the past|old (?:job|home|flat|house|place|boss|school|name|address))\b",
-    re.I,
-)
 _FORMER = {"zh": "{text}（早先说的，{day}说的是：{newer}）", "en": "{text} (said earlier; on {day}: {newer})"}
 _OVER = {"zh": "以前：{text}（{end}{quote}）", "en": "Formerly: {text} ({end}{quote})"}
 _UNTIL = {"zh": "到{day}为止，现在不是了", "en": "until {day}; no longer so"}
@@ -82,7 +52,7 @@ def touches_facts(cue: Cue, near: Sequence[Hit], associated: Sequence[Hit], floo
 
 def asks_all(text: str) -> bool:
     """Whether a message asks what is known of the user, as a whole."""
-    return bool(_ASKS_ALL.search(text))
+    return bool(_CALLS["asks_all"].search(text))
 
 
 def is_danger(cue: Cue) -> bool:
@@ -106,7 +76,7 @@ def asks_of_life(cue: Cue) -> bool:
 def care(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
     """Facts of health and safety, where the talk touches them, and the user's own illnesses where a life is in danger; the newest
     first."""
-    touches, danger = _TOUCHES_CARE.search(cue.text) is not None, is_danger(cue)
+    touches, danger = _CALLS["touches_care"].search(cue.text) is not None, is_danger(cue)
     if not (touches or danger):
         return []
     facts = [
@@ -127,7 +97,7 @@ def _is_own(fact: Fact) -> bool:
 
 def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
     """All that is known of the user, or all tastes, where that is asked for; without what is delicate."""
-    tastes = bool(_ASKS_TASTES.search(cue.text))
+    tastes = bool(_CALLS["asks_tastes"].search(cue.text))
     if not (tastes or asks_all(cue.text)):
         return []
     facts = [f for f in current() if f.by != "author" and f.draft.mark != "delicate" and f.confirmed is not False]
@@ -139,7 +109,7 @@ def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
 def former(cue: Cue, held: Callable[[], Sequence[Former]], near: Callable[[], Sequence[Hit]]) -> Candidates:
     """What held before that is ``near`` to a message or named in it, the nearest first, with how it ended. What nobody called
     over comes where it is asked what was before, with what was said since."""
-    asks_before = _ASKS_FORMER.search(cue.text) is not None
+    asks_before = _CALLS["asks_former"].search(cue.text) is not None
     folded = words.fold(cue.text)
     there = {one.fact.id: one for one in held() if one.is_over or asks_before}
     named = [id_ for id_, one in there.items() if _is_named(one.fact, folded)]
