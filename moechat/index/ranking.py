@@ -244,7 +244,8 @@ class _Ranking:
             "name": bits & traits.NAMES > 0,
             "asks": self.index.column("asking")[docs],
             "hint": self.hinted[docs],
-            "lately": self._told_lately(docs),
+            "lately": np.exp(-(self.order.times[-1] - self.index.column("time")[docs]) / LATELY_S)
+            * traits.telling(self.text),
         }
         tells = bits & traits.NOTHING == 0  # A reply that one does not know is no evidence, whatever was asked.
         return {
@@ -290,11 +291,6 @@ class _Ranking:
         sample = self.index.vectors.dot(docs[:: max(1, len(docs) // 500)], self.vector)
         sample = sample[sample != MISSING].astype(np.float64)
         return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
-
-    def _told_lately(self, docs: Ints) -> Floats:
-        ages = self.order.times[-1] - self.index.column("time")[docs]
-        lately: Floats = np.exp(-ages / LATELY_S) * traits.telling(self.text)
-        return lately
 
     def _said_by_meant(self, docs: Ints) -> Floats:
         if self.meant and len(self.meant) < len(self.index.speakers):

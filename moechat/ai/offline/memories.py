@@ -89,7 +89,7 @@ class Memories:
         """How a memory that was told at ``at`` belongs to the times that were asked for (see Told)."""
         if not self._spans or at is None:
             return 0
-        own = own_times(text, at)
+        own = resolve(text, at, use="writing")
         if any(one.start <= span.end and span.start <= one.end for one in own for span in self._spans):
             return 3
         return any(span.covers(at) for span in self._spans) * (1 if own else 2)
@@ -178,8 +178,3 @@ def _language(text: str) -> str:
 def content_words(text: str) -> dict[str, None]:
     """The words that say something, in the order of the text."""
     return dict.fromkeys(word for word in tokens(text, bigrams=False) if not is_stop_word(word))
-
-
-def own_times(text: str, at: datetime) -> list[Span]:
-    """The times that a remembered text names, as it meant them."""
-    return resolve(text, at, use="writing")
