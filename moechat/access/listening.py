@@ -18,6 +18,7 @@ from moechat.errors import MoeChatError
 
 ELSEWHERE = "192.0.2.1"  # An address that nobody has (RFC 5737).
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # To listen on every address, and this machine's own of them.
+SWITCH_S = 0.0005  # Threads take turns ten times as often as by default: a short message waits less behind long ones.
 STOP_S = 5  # Requests that are under way get this long to end.
 
 
@@ -74,6 +75,7 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=STOP_S, limit_concurrency=most,
         ))  # fmt: skip
         self._ending = ending
+        sys.setswitchinterval(SWITCH_S)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._ending.set()

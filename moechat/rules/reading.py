@@ -106,6 +106,8 @@ def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:
     the user in it asks ("where am I from?"); ``names`` of those who talk are no matter."""
     for name in names:
         text = text.replace(name, " ") if name else text
+    if len(text) > LONGEST_READ:
+        return False
     if is_chit_chat(_SCENE.sub(" ", text)):
         return True
     return not words.keywords(text, 1) and not asks_of_user(text)
