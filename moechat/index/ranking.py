@@ -50,6 +50,7 @@ NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
 """How much a neighbour in the talk says about a document, by distance: what went before says most."""
 FADING = {0: 1.0, **{sign * distance: 0.6**distance for distance in (1, 2, 3) for sign in (-1, 1)}}
 """How much a word of a neighbour counts in a document's window, by distance."""
+MOST_REPEATS = 1000  # Documents that say no more than the question are left out, so many at most.
 MOST_WORDS = 64
 """Words of a question that are looked for, the rarest: somebody may paste a page."""
 PRONOUN = 0.8
@@ -174,7 +175,21 @@ class _Ranking:
         self.visible = index.column("alive").copy()
         concealed = np.fromiter(hidden, np.int64, len(hidden))
         self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
+        if not spans:
+            self.visible[self._repeats()] = False
         self.inside, self.hinted = self._inside(spans), self._inside(hints)
+
+    def _repeats(self) -> Ints:
+        """The documents that say no more than the text, and are no memory for it: all their words are its own. What answers a
+        question may have no others; there, only a question is a repeat."""
+        tokens = list(dict.fromkeys(words.tokens(self.text)))
+        docs, _ = self.index.lexical.candidates(tokens, MOST_REPEATS, self.visible)
+        table, lengths = self.index.lexical.counts(docs, tokens)
+        same = table.sum(axis=1) >= lengths
+        if traits.asks(self.text):
+            same &= self.index.column("traits")[docs] & traits.ASKS > 0
+        repeated: Ints = docs[same]
+        return repeated
 
     def ranked(self, k: int) -> Ranked:
         docs = self._candidates(k)
@@ -318,12 +333,14 @@ def _distinct(values: Ints) -> Ints:
 @dataclass(frozen=True, slots=True)
 class Floor:
     """The floor of one question. ``threshold`` is the cosine that suffices, ``share`` how far its words count (0..1), ``bar``
-    what its signs must add up to; a ``young`` diary has too little in it to say that nothing belongs to a question."""
+    what its signs must add up to; a ``young`` diary has too little in it to say that nothing belongs to a question. Of what
+    ``says_little`` only what it names can be meant: there a memory has its words, and nothing is brought by meaning alone."""
 
     threshold: float
     share: float
     young: bool = False
     bar: float = 1.0
+    says_little: bool = False
 
     @classmethod
     def of(cls, text: str, index: HybridIndex, threshold: float) -> Floor:
@@ -343,11 +360,14 @@ class Floor:
             names = (name for name in traits.names_told(bare) if not traits.of(name) & traits.TELLS_TIME)
             named = [words.tokens(name) for name in names]
             bar += LATIN + UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
-        return cls(threshold, share, index.count < YOUNG, bar)
+        young = index.count < YOUNG
+        return cls(threshold, share, young, bar, says_little=not young and traits.says_little(bare))
 
     def belongs(self, features: Mapping[str, Any]) -> bool:
         """Whether anything of the diary belongs to the question, by its hits (arrays, the best hit first)."""
         cosine = np.nan_to_num(np.asarray(features.get("cosine", ()), np.float64))[:LOOKED_AT]
+        if self.says_little and not np.any(self._has_words(features)):
+            return False
         if self.young or not cosine.any():
             return True
         signs = {
@@ -361,7 +381,8 @@ class Floor:
         """Whether a hit with these features (weighted, as the index gives them) is relevant; of arrays of them, which are."""
         cosine = np.nan_to_num(features.get("cosine", 0.0))
         enough = np.where(cosine == 0.0, ENOUGH_WORDS, ENOUGH)
-        return (self._relevance(features) >= enough) | self._has_meaning(features)
+        passes = (self._relevance(features) >= enough) | self._has_meaning(features)
+        return passes & self._has_words(features) if self.says_little else passes
 
     def _relevance(self, features: Mapping[str, Any], named: float = 1.0) -> Any:
         """The sum of a hit's features: its words count as far as the question's are known, its speaker as far as ``named``."""
@@ -376,7 +397,10 @@ class Floor:
     def near(self, features: Mapping[str, Any]) -> Any:
         """Whether a hit is about the same by meaning alone, or has the words (seed 003's filter on a named time); of arrays,
         which are."""
-        return (features.get("lexical", 0.0) / WEIGHTS["lexical"] >= LITERAL_SHARE) | self._has_meaning(features)
+        return self._has_words(features) | self._has_meaning(features)
+
+    def _has_words(self, features: Mapping[str, Any]) -> Any:
+        return np.asarray(features.get("lexical", 0.0)) / WEIGHTS["lexical"] >= LITERAL_SHARE
 
     def _has_meaning(self, features: Mapping[str, Any]) -> Any:
         return meets(features.get("cosine", -1.0), self.threshold)

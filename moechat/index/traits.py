@@ -22,7 +22,7 @@ UNREAD = 128  # No trait: a reader raised over the text.
 _QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
 _FORMS = patterns(Path(__file__).with_name("traits.ini"))["traits"]
-_FEW = 3  # Words beside.
+_FEW = 3  # Words of a matter that say little.
 _BRACKET = re.compile(r"[\[【]")
 _TIME_TOLD = re.compile(
     r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|just|since
@@ -80,6 +80,11 @@ def side_meant(text: str) -> int | None:
 def asks(text: str) -> bool:
     """Whether a message asks for something, anywhere in it, or bids to tell."""
     return _FORMS["asks"].search(text) is not None
+
+
+def says_little(text: str) -> bool:
+    """Whether a message asks for nothing, and tells in a few words."""
+    return not asks(text) and len(words.keywords(text)) <= _FEW
 
 
 def names_told(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from moechat.cue import Cue
+from moechat.index import traits
 from moechat.index.dense import Dense
 from moechat.index.lexical import rarity
 from moechat.index.ranking import LITERAL_SHARE, Floor, Ranked, in_turns
@@ -258,10 +259,12 @@ class Diary:
             if node.id in hidden or not node.variants:
                 continue
             for side, text in enumerate((exchange.sent, exchange.heard)):
-                shared = sorted(cue_words.intersection(words.tokens(text)))
+                own = set(words.tokens(text))
+                shared = sorted(cue_words & own)
                 share = len(shared) / len(cue_words) if cue_words else 0.0
                 inside = next((span for span in spans if span.covers(exchange.at)), None)
-                if share or inside:
+                is_repeat = own <= cue_words and (not traits.asks(cue.query) or bool(traits.of(text) & traits.ASKS))
+                if inside or (share and not is_repeat):
                     make = _FoundSides([exchange], [side], partial(_literal, share, shared)).hit
                     has_words = share >= LITERAL_SHARE
                     key: Key = ("diary", node.id, SIDES[side])

@@ -25,7 +25,7 @@ _CARRIED = frozenset({"hypothetical", "role"})  # A condition covers the clauses
 _STAYING = frozenset({"wish", "plan", "past"})  # These cover a clause without a subject.
 IN_DOUBT = frozenset({"question", "hypothetical", "joke", "role", "hearsay", "uncertain"})
 _DENIAL = re.compile(
-    r"不(?!但|仅|只|光|过|管|论|错)|没(?!错|事|关系)|别(?!人|的)|无|未(?!来)|戒|\b(?:no|not|never|nobody|none|cannot|quit)\b|n't",
+    r"不(?!但|仅|只|光|过|管|论|错)|没(?!错|事|关系)|别(?!人|的)|无|未(?!来)|戒|放弃[了啦吧]*$|\b(?:no|not|never|nobody|none|cannot|quit)\b|n't",
     re.I,
 )
 

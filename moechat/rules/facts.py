@@ -66,7 +66,7 @@ def _not_taken(parts: Sequence[Clause], message: Speech) -> Iterator[tuple[Claus
             if one.mood != "hypothetical" and (one.whose != OTHER or _ABOUT_ME.search(one.text))
         ]
     whole = " ".join(part.text for part in parts)
-    of_others = any(patterns[name].search(whole) for name in ("another", "moment", "over"))
+    of_others = any(patterns[name].search(whole) for name in ("another", "given", "moment", "over"))
     if patterns.language == "zh":
         of_others = of_others or bool(patterns["PERSON"].search(whole))
     else:
@@ -77,7 +77,7 @@ def _not_taken(parts: Sequence[Clause], message: Speech) -> Iterator[tuple[Claus
     for part in statements:
         things = [word for word in foods.words(part.text) if not patterns["ILL"].fullmatch(word)]
         says_so = patterns["CANNOT"].search(part.text) or patterns["BODY"].search(part.text)
-        if says_so and (things or thing):
+        if says_so and (things or thing) and not plain_facts.names_somebody(whole):
             zh = patterns.language == "zh"
             clause, names = (part, things) if things else thing or (part, [])
             yield clause, [
@@ -183,6 +183,8 @@ def _applies(row: Row, clause: Clause, message: Speech) -> bool:
     if clause.mood != "said" and "presumed" not in marks and not (clause.mood == "plan" and "planned" in marks):
         return False
     if ("lasting" in marks and patterns["moment"].search(clause.text)) or ("care" in marks and message.laughs):
+        return False
+    if row.what in _BODY and clause.whose == USER and patterns["given"].search(clause.text):
         return False
     if "told" in marks and not _ABOUT_ME.search(clause.text):
         return False

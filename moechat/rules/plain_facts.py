@@ -54,13 +54,13 @@ def heard(text: str, parts: Sequence[Clause], message: Speech) -> Iterator[tuple
             at = place
             before = words[: value.start] if not _SELF.search(parts[place].text) else ""
             is_own = tells_own_name or _SELF.search(before)
-            is_others = _ANOTHER.search(before) or (not is_own and _names_somebody(before))
+            is_others = _ANOTHER.search(before) or (not is_own and names_somebody(before))
             draft = None if is_others else _draft(value, words, parts[place], message)
             if draft and _is_meant(value, words[value.start : value.end], text):
                 yield parts[place], draft
 
 
-def _names_somebody(text: str) -> bool:
+def names_somebody(text: str) -> bool:
     return any(frames.likeness(word, "name") >= LIKE_A_NAME for word in words_in(text))
 
 
@@ -76,6 +76,8 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
     if clause.mood not in _MOODS.get(kind, ("said",)) or (clause.denies and kind not in _DENIABLE):
         return None
     whose = clause.owner
+    if kind == "cannot" and whose in (USER, UNKNOWN) and patterns["given"].search(clause.text):
+        return None
     if whose == UNKNOWN and patterns.language == "en" and not patterns["person"].search(clause.text):
         whose = USER
     if patterns["OTHERS"].fullmatch(whose):

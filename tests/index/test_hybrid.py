@@ -355,3 +355,14 @@ def test_candidates_of_a_large_index_are_those_of_the_full_computation():
         shared = dict(zip(one.docs, one.scores, strict=True))
         for doc, score in zip(other.docs, other.scores, strict=True):
             assert score == pytest.approx(shared.get(doc, score), rel=1e-6)
+
+
+def test_what_says_no_more_than_the_message_is_no_memory_for_it() -> None:
+    index = indexed(talk("Ann: 好嘞", "Bob: 那就说定了", "Ann: 好嘞，明天去书店"))
+    assert set(search(index, "好嘞", None).docs.tolist()) == {1, 2}
+    assert set(search(index, "好嘞，明天去书店吧", None).docs.tolist()) == {1}
+
+
+def test_a_statement_answers_a_question_in_its_own_words_and_an_asked_question_does_not() -> None:
+    index = indexed(talk("Ann: the cat is on the roof", "Ann: is the cat on the roof?"))
+    assert search(index, "is the cat on the roof?", None).docs.tolist() == [0]

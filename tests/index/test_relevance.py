@@ -85,3 +85,12 @@ def test_what_asks_nothing_or_names_a_stranger_must_belong_by_more() -> None:
         "Where did Caroline find the parrot?": 1.0 + LATIN + UNHEARD_NAME, "Wish me luck": 1.0 + LATIN + TELLS,
     }  # fmt: skip
     assert {text: Floor.of(text, diary(60), 0.3).bar for text in bars} == pytest.approx(bars)
+
+
+def test_of_a_short_telling_only_what_it_names_is_meant() -> None:
+    little, more = Floor.of("下雨了", diary(60), 0.3), Floor.of("下雨了吗", diary(60), 0.3)
+    by_meaning = hits(0.5, 0.9) | {"lexical": np.zeros(10)}
+    assert not np.any(little.passes(by_meaning))
+    assert not little.belongs(by_meaning)
+    assert np.all(more.passes(by_meaning))
+    assert np.any(little.passes(by_meaning | {"lexical": np.ones(10)}))

@@ -279,3 +279,15 @@ def test_odd_messages_do_no_harm(text: str) -> None:
     start = time.process_time()
     assert understood(text).tags["x1"]
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "别给老周吃带虾的，会起疹子，过敏", "千万别让楠楠碰花生，一碰就肿", "不能给我弟吃芒果，会过敏",
+        "tomasz has a penicillin allergy, only just found out", "mo can't have milk, it makes him ill",
+        "made jollof myself, never again", "周一综合症犯了", "葡萄牙语放弃了",
+    ],
+)  # fmt: skip
+def test_what_another_cannot_have_and_what_is_only_said_so_is_no_fact_of_the_user(text: str) -> None:
+    assert not [fact for fact in understood(text).facts if fact.entity == "user" and fact.kind == "attribute"]
