@@ -39,7 +39,7 @@ def test_a_talk_of_two_characters_begins_in_three_clicks(tmp_path: Path, browser
         company.locator(".actions", has_text=B).first.get_by_role("button", name="静音").click()
         expect(company.get_by_role("button", name="取消静音")).to_be_visible()
         company.get_by_label("再加一个人的名字").fill("安妮")
-        company.get_by_role("button", name="加入").click()
+        company.get_by_role("button", name="加入", exact=True).click()
         expect(company).to_contain_text("安妮")
         page.keyboard.press("Escape")
 
@@ -57,6 +57,15 @@ def test_a_talk_of_two_characters_begins_in_three_clicks(tmp_path: Path, browser
         group = house.groups.of(next(talk for talk in house.agent(B).store.tree.talks if talk), B)
         assert [(one.name, one.muted) for one in group.cast.members] == [(A, False), (B, True), (C, False)]
         assert {("user", "用户住在杭州"), ("安妮", "安妮住在上海")} == {*facts(house.agent(A))}
+
+        page.locator("#title [data-do=one-talk]").click()
+        company.get_by_label("再加一个人的名字").fill("小周")
+        company.get_by_role("button", name="带着自己的记忆加入").click()
+        expect(company.locator(".actions", has_text="小周").get_by_role("button", name="请出去")).to_be_visible()
+        assert house.groups.of(group.name, B, "小周").cast.users == {"阿明": "", "小周": "小周"}
+        company.locator(".actions", has_text="小周").get_by_role("button", name="请出去").click()
+        expect(company).not_to_contain_text("小周")
+        page.keyboard.press("Escape")
 
         last = page.locator("#said .exchange").last
         last.hover()

@@ -563,7 +563,7 @@ document.addEventListener("moechat:frame", () => {
   sheet.addEventListener("submit", (event) => {
     event.preventDefault();
     const data = new FormData(event.target);
-    if (event.target.dataset.do === "person") recast(event.target.dataset.talk, { act: "person", name: data.get("person") });
+    if (event.target.dataset.do === "person") recast(event.target.dataset.talk, { act: event.submitter?.value || "person", name: data.get("person") });
     else if (event.target.dataset.do === "title") withTalk(event.target.dataset.talk, { act: "title", title: data.get("title") });
     else begin(data);
   });
