@@ -16,7 +16,7 @@ MIN_PART_CHARS = 8  # Of a reply; a shorter part is not recognised.
 LEAST_TELLING = 4  # A shorter text says little about which turn it belongs to.
 MAX_TURNS_COMPARED, MAX_BRANCHES_COMPARED = 200, 12  # Of the newest turns and of branches.
 BOTH, ONE, LITTLE = 4, 2, 1  # How much a pair says: by both sides, by one, by a short word.
-MOST_CHANGES = 2  # A front end that changes more turns than this at once rewrites text by itself.
+MOST_CHANGES = 2  # A front end that changes more turns than this at once, the newest too, rewrites text by itself.
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,10 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     is_framed = any(theirs[i].user != sent[i].user for i, _ in pairs)
     # Turns between those that match, or after them, that match nothing; older ones may be from before us.
     strange = len(turns) - pairs[0][0] - len(pairs) if pairs else 0
-    rewrites = len(changed) + strange > MOST_CHANGES
+    # What rewrites text does so with what was said last, which nobody has seen before; an edit is of what was read.
+    is_newest_ours = any(i == len(turns) - 1 and _is_same(theirs[i], path[j]) for i, j in pairs[-1:])
+    rewrites = len(changed) + strange > MOST_CHANGES and not is_newest_ours
+    most = len(matched) if is_newest_ours else min(MOST_CHANGES, len(matched) - 1)
     choices = ((line.id, _reply_place(turn.reply, line)) for turn, line in matched)
     parent = _before(theirs, folded(message), path, pairs, tree.get(leaf or ""), rewrites=rewrites)
     twins = [line.id for line in tree.values() if line.parent == parent and line.user == folded(message)]
@@ -100,7 +103,7 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     return Alignment(
         choices=tuple((id_, at) for id_, at in choices if at >= 0),
         corrections=changed if is_edited and len(changed) < len(matched) else {},
-        replies=retold if is_edited and are_bare and len(retold) <= min(MOST_CHANGES, len(matched) - 1) else {},
+        replies=retold if is_edited and are_bare and len(retold) <= most else {},
         gone=tuple(line.id for there, ours in gaps if not there for line in ours),
         beside=tuple(
             (line.id, turn)
@@ -277,6 +280,11 @@ def _reply_place(reply: str, line: TalkLine) -> int:
     if not reply or (line.replies and reply == line.replies[line.chosen]):
         return -1
     return line.replies.index(reply) if reply in line.replies else -1
+
+
+def _is_same(turn: SentTurn, line: TalkLine) -> bool:
+    """Whether both sides of a turn are as we have them."""
+    return turn.user == line.user and turn.reply in line.replies
 
 
 def _is_retold(reply: str, line: TalkLine) -> bool:

@@ -153,7 +153,7 @@ class Chats:
             is_aside = shown and shown.opened and not request.history.before and not request.history.after
             if not same and not request.history.turns and (is_aside or quotes(words, talk.lines)):
                 raise NoTalk
-            unheard = self._unheard(agent, request, talk)
+            unheard = self._unheard(agent, request, talk, shown)
             turns = request.history.turns[: len(request.history.turns) - len(unheard)]
             before_them = replace(request, history=replace(request.history, turns=turns))
             plan = Alignment(again=same) if same else self._plan(agent, before_them, talk, sends_history=bool(shown))
@@ -258,11 +258,13 @@ class Chats:
         chosen = choose(history.turns, words, [talk]) if talk.lines else None
         return chosen[1] if chosen is not None else Alignment()
 
-    def _unheard(self, agent: Agent, request: Request, talk: TalkLines) -> list[SentTurn]:
+    def _unheard(self, agent: Agent, request: Request, talk: TalkLines, last: LastShown | None) -> list[SentTurn]:
         """What was said since the last reply in a group, or in a talk that the front end names, and is not in ours yet, oldest
-        first: others were asked for an answer, or nobody."""
-        users = {folded(line.user) for line in talk.lines}
-        turns = reversed(request.history.turns) if request.history.cue or (request.chat and talk.lines) else ()
+        first: others were asked for an answer, or nobody. Of a talk that was not followed since then by this program, nobody
+        knows what was off the record."""
+        users = {folded(line.user) for line in talk.lines} | (last.messages if last else set())
+        is_followed = request.chat and (last or (id(agent), talk.leaf) in self._given)
+        turns = reversed(request.history.turns) if request.history.cue or is_followed else ()
 
         def is_new(turn: SentTurn) -> bool:
             words = folded(turn.user)

@@ -50,7 +50,10 @@ def test_people_with_memories_of_their_own_over_tables(tmp_path: Path, address: 
         ]  # fmt: skip
         assert "夜明珠" not in "".join(words for _, words in lines)
         hers.correct(hers.recent(99)[4].exchange.id, user="我住在苏州")
-        assert ("安妮", "安妮住在苏州") in facts(house.agent(NAMES[0])) and agreed(house, mine)[8] == ("安妮", "我住在苏州")
+        assert ("安妮", "安妮住在苏州") in facts(house.agent(NAMES[0])) and agreed(house, mine)[8] == (
+            "安妮",
+            "我住在苏州",
+        )
         mine.remove("安妮")
         with pytest.raises(NotFound):
             house.groups.of(name, NAMES[1], "安妮")

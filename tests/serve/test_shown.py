@@ -70,7 +70,7 @@ def edit(place: int, user: str = "", reply: str = "") -> Callable[[Named], None]
     return change
 
 
-CHANGES: dict[str, Callable[[Named], None]] = {
+CHANGES: dict[str, Callable[[Named], object]] = {
     "an old message": edit(1, "我养了一只叫雪球的猫"),
     "an old reply": edit(1, reply="我当时说的是别的。"),
     "the last reply": edit(-1, reply="我刚才说的是别的。"),
@@ -81,6 +81,10 @@ CHANGES: dict[str, Callable[[Named], None]] = {
     "the last turn": lambda chat: chat.delete(3),
     "the last two turns": lambda chat: chat.delete(2, 2),
     "a reply alone": lambda chat: chat.turns[1].__setitem__(1, ""),
+    "three old replies": lambda chat: [edit(at, reply=f"当时说的第{at}句是别的。")(chat) for at in range(3)],
+    "three old messages": lambda chat: [
+        edit(at, f"我养了一只叫{name}的猫")(chat) for at, name in enumerate(("雪球", "花卷", "旺财"))
+    ],
 }
 
 
@@ -100,6 +104,17 @@ def test_what_its_user_changes_is_followed_with_the_next_message(served: Served,
         pets = [one for one in ("团子", "豆豆", "年糕", "汤圆", "雪球") if (one in facts) != (one in str(chat.turns))]
         wrong += [(name, served.kept(user), pets)] if served.kept(user) != chat.shown or pets else []
     assert wrong == []
+
+
+def test_a_script_that_is_switched_on_changes_the_newest_reply_too_and_is_no_edit(served: Served) -> None:
+    chat = Named(served).several("团子", "豆豆", "年糕", "汤圆")
+    as_given = list(chat.shown)
+    for place in range(4):
+        edit(place, reply=f"<i>{chat.turns[place][1]}</i>")(chat)
+    chat.say("今天天气不错")
+    assert served.kept()[:4] == as_given
+    chat.say("明天呢")  # It did not change the newest: whoever edited the last reply with three others is known by now.
+    assert served.kept() == chat.shown
 
 
 def test_what_is_shown_again_is_back_but_not_what_was_taken_back_here(served: Served) -> None:
@@ -169,6 +184,19 @@ def test_what_was_said_while_nobody_answered_is_heard_unless_it_is_off_the_recor
     chat.say("后天呢")
     chat.say("大后天呢")
     assert served.kept() == [turn for turn in chat.shown if turn[0] not in ("我住在成都", "我住在重庆")]
+
+
+def test_after_a_restart_nobody_knows_what_was_off_the_record_and_nothing_old_is_heard(served: Served) -> None:
+    chat = Named(served).several("团子")
+    chat.say("我住在成都", store=False)
+    chat.turns[-1][1] = ""
+    served.__exit__()
+    served.__enter__()
+    for text in ("明天呢", "后天呢"):
+        chat.say(text)
+    chat.turns.append(["我住在杭州", ""])
+    chat.say("今天天气不错")
+    assert served.kept() == [turn for turn in chat.shown if turn[0] != "我住在成都"]
 
 
 def test_the_same_words_after_a_deletion_are_said_once_more(served: Served) -> None:
