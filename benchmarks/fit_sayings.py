@@ -20,11 +20,11 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from moechat.encoder.builtin import builtin
-from moechat.memory.daybook import HER_DAY
 from moechat.reading import bearing, frames
+from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW
 from moechat.reading.frames import Frame, Frames
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
-from moechat.reading.saying import ASKED, DANGER, DANGER_OTHER, EVERYDAY, LIMITS, MATTERS, SAYINGS
+from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS, MATTERS, SAYINGS
 
 AXES = 192
 RIDGE, POWER = 0.2, 0.75
@@ -39,8 +39,9 @@ NO_MATTER = frozenset(
     "everyday day joke figure quote suppose question greeting goodnight other record role advice".split()
 )
 NO_MATTER_STEP = 2
-ASKED_STEP = 14  # So few sayings ask after the character's day that every one of this many stands for all others.
-HER_DAY_FLOOR = 0.5
+# Sayings that may ask for what is asked; of all others one in so many is an example of none.
+MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other takeback none".split()), 6
+ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.35, LOW: 0.3}
 # A feature of frames counts from this many words on; of this share of examples the words' own letters are left out.
 FRAMES_RARE, FRAMES_RIDGE, FRAMES_STEPS, UNSEEN = 3, 0.3, 60, 0.4
 # Sayings of these kinds state no fact; every second of them is enough.
@@ -223,8 +224,8 @@ def fit_values(of: Sequence[Frame]) -> None:
 if __name__ == "__main__":
     small_talk = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind in NO_MATTER]
     fit(MATTERS, {}, small_talk[::NO_MATTER_STEP])
-    others = [Example(one.text, EVERYDAY) for one in examples(SAYINGS)]
-    fit(ASKED, {HER_DAY: HER_DAY_FLOOR}, others[::ASKED_STEP])
+    others = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind not in MAY_ASK]
+    fit(ASKED, ASKED_FLOORS, others[::ASKED_STEP])
     fit(LIMITS, {})
     fit(SAYINGS, FLOORS)
     fit_findings()

@@ -9,12 +9,10 @@ from typing import Final
 from moechat.clock import local
 from moechat.cue import Cue
 from moechat.model import Fact, Hit
-from moechat.reading import nearness
-from moechat.reading.saying import ASKED
+from moechat.reading.asked import HER_DAY, asked
 from moechat.store.kinds import Store
 
 RECIPE: Final = "daybook"
-HER_DAY = "her_day"
 MOST = 2
 
 
@@ -27,15 +25,9 @@ def pages(store: Store) -> list[Fact]:
     ]  # fmt: skip
 
 
-def asks_after_her_day(text: str) -> bool:
-    """False where nothing can be weighed."""
-    near = nearness.fitted(ASKED) if text.strip() else None
-    return near is not None and bool(near.scores([text])[0, near.kinds.index(HER_DAY)] >= near.numbers[HER_DAY])
-
-
 def for_message(store: Store, cue: Cue) -> list[Hit]:
     """The pages of the days that a message names and asks her after, the newest ones; the last page where it names no day."""
-    if not asks_after_her_day(cue.text):
+    if HER_DAY not in asked(cue.text):
         return []
     written = pages(store)
     if cue.spans:

@@ -8,6 +8,7 @@ from datetime import datetime
 from moechat.language import words
 from moechat.model import Episode
 from moechat.reading.matter import FAINT, KINDS, OF_ONE, matter
+from moechat.reading.matter import SURE as SURELY
 
 SURE = 3.0  # How surely it is a matter of its kind counts this much beside its importance.
 
@@ -15,20 +16,24 @@ SURE = 3.0  # How surely it is a matter of its kind counts this much beside its 
 def still_open(tellings: Sequence[tuple[Episode, str]], now: datetime) -> Mapping[str, float]:
     """How much each matter weighs now, by the id of its episode: how surely it is one, counted ``SURE`` times, and how important
     its kind is, both by half less as it fades, and a little for each time it was told again. ``tellings`` are events with the
-    words that told them ("" where there are none), the newest first."""
+    words that told them ("" where there are none), the newest first; the same words count once, and only what surely is a matter
+    ends another."""
     open_: dict[str, float] = {}
-    later: list[tuple[str, frozenset[str]]] = []
+    heard = set[str]()
+    later: list[tuple[str, frozenset[str], bool]] = []
     for episode, spoken in tellings:
-        about = matter(spoken or episode.event.text)
-        if about.score < FAINT:
+        text = spoken or episode.event.text
+        about = matter(text)
+        if about.score < FAINT or words.fold(text) in heard:
             continue
+        heard.add(words.fold(text))
         kind, names = KINDS[about.kind], frozenset(words.keywords(f"{episode.event.text} {spoken}", 12))
         is_over = any(
-            about.kind in KINDS[other].ends and (other in OF_ONE or not names.isdisjoint(others))
-            for other, others in later
+            is_sure and about.kind in KINDS[other].ends and (other in OF_ONE or not names.isdisjoint(others))
+            for other, others, is_sure in later
         )
-        again = sum(other == about.kind and not names.isdisjoint(others) for other, others in later)
-        later.append((about.kind, names))
+        again = sum(other == about.kind and not names.isdisjoint(others) for other, others, _ in later)
+        later.append((about.kind, names, about.score >= SURELY))
         age = (now - episode.since) / kind.open
         if about.kind != "well" and not is_over and age < 1:
             open_[episode.id] = (SURE * about.score + kind.importance) * (1 - age / 2) + min(again, 3) / 20

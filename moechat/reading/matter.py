@@ -14,9 +14,10 @@ from moechat.reading import nearness
 from moechat.reading.saying import EVERYDAY, MATTERS
 from moechat.when import LONGEST_READ
 
-SURE = 0.5  # From this score on a message is an event by itself.
-HEARD = 0.22  # From this score on a message tells of a matter, and what it tells of matters as much.
-FAINT = 0.15  # From this score on it may be one, where its importance says so too.
+SURE = 0.4  # From this score on what a message tells of matters as much as its kind does.
+LIKELY = 0.35  # From this score on a message is an event by itself.
+HEARD = 0.22  # From this score on a message tells of a matter.
+FAINT = 0.15  # From this score on it may be one, and matters as much less as it is unsure.
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from moechat.when.names import has_han
 
 log = logging.getLogger(__name__)
 CUE_TOKENS = 1200  # Of the topic tree, shown to a model that is asked for cues.
-GRAVE, MOST_GRAVE = 0.6, 200  # Events of this importance are looked at, the newest of them.
+MOST_GRAVE = 200  # So many of the events that matter most are looked at.
 DEPTH = 30  # Candidates that a recipe hands over (n_count of seed 000).
 SHARED = 2  # So many keywords of an event that a model wrote are no chance.
 COMMON = 100  # A word that more episodes than this have tells none of them from the others.
@@ -192,9 +192,9 @@ class Episodic:
                 matches.append(EpisodeMatch(episodes[one.id], one.score, one.features, one.words, passes))
         return self._candidates(spans, "by_topic", matches)
 
-    def matters(self, cue: Cue, threshold: float = 0.0) -> Candidates:
+    def matters(self, cue: Cue) -> Candidates:
         """What moves the user's life now, the weightiest first: by how surely it is such a matter, how near it is to the message,
-        how important, and how long ago. What is less near than ``threshold`` enters no prompt."""
+        how important, and how long ago."""
         view = self.episodes.view(cue.now)
         near = likeness(cue, view)
         there, open_ = self.grave(view, cue.now)
@@ -203,14 +203,14 @@ class Episodic:
             if episode.id in open_:
                 likely = 0.0 if near is None else float(near[place])
                 features = {"matter": open_[episode.id], "cosine": likely}
-                passes = bool(meets(likely, threshold))
-                matches.append(EpisodeMatch(episode, open_[episode.id] + likely, features, passes=passes))
+                matches.append(EpisodeMatch(episode, open_[episode.id] + likely, features))
         return self._candidates((), touch.MATTERS, sorted(matches, key=lambda match: -match.score))
 
     def grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], Mapping[str, float]]:
-        """The newest grave events with their places in a view, and how much each that is open weighs now."""
-        places = np.flatnonzero(~view.reflection & meets(view.importance, GRAVE))[::-1][:MOST_GRAVE].tolist()
-        there = view.each(places)
+        """The events that matter most with their places in a view, the newest first, and how much each open one weighs now."""
+        places = np.flatnonzero(~view.reflection)[::-1]
+        most = np.sort(np.argsort(-view.importance[places], kind="stable")[:MOST_GRAVE])
+        there = view.each(places[most].tolist())
         exchanges = self.store.exchanges.of(list(dict.fromkeys(id_ for _, one in there for id_ in one.event.sources)))
         texts = [[exchanges[id_].user for id_ in one.event.sources if id_ in exchanges] for _, one in there]
         tellings = [(episode, "\n".join(lines)) for (_, episode), lines in zip(there, texts, strict=True)]

@@ -27,7 +27,6 @@ from moechat.when import Span
 
 MOST_UNDERSTOOD = 3  # Exchanges that are found by what a model wrote of them.
 MORE = 8  # Messages of the diary beyond its limit, for a question that asks for several things.
-NEAR_MATTER = 0.5  # What moves a life answers a question from this share of the diary's least score on.
 ASSOCIATED = 0.5  # The least score of a fact that is found by words: no cosine, so that it is the same for every embedding model.
 
 
@@ -130,15 +129,8 @@ class ConfiguredRecipes:
         return [(hit, why or "below_threshold") for hit, why in candidates]
 
     def _matters(self, cue: Cue) -> Candidates:
-        """What moves the user's life, where a low mood calls for it; for a question about oneself what is near to it, or whatever
-        there is where nothing else answers."""
-        if touch.is_low(cue):
-            return self.episodic.matters(cue)
-        if not touch.asks_of_life(cue):
-            return []
-        floor = self.threshold("events")
-        has_answer = self.diary.judged(cue, floor).belongs
-        return self.episodic.matters(cue, floor * NEAR_MATTER if has_answer else 0.0)
+        """What moves the user's life, where a low mood or a question about that life calls for it."""
+        return self.episodic.matters(cue) if touch.is_low(cue) or touch.asks_of_life(cue) else []
 
     def _judged(self, cue: Cue) -> list[Judgement]:
         return cue.once("book", lambda: self.book().judged(cue.text, cue.scene))

@@ -13,6 +13,7 @@ from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import ASKED
 from moechat.memory.former import Former
 from moechat.model import Candidates, Fact, Hit
+from moechat.reading.asked import LIFE, LOW, asked
 from moechat.reading.patterns import patterns
 from moechat.reading.saying import DANGER, mark, saying
 from moechat.rules import message
@@ -63,14 +64,12 @@ def is_danger(cue: Cue) -> bool:
 def is_low(cue: Cue) -> bool:
     """Whether the message says that the user's mood is low: what only lies near to danger says that, too."""
     meaning = saying(cue.text)
-    return (meaning.kind == DANGER and not meaning.is_outright) or "hurt" in meaning.kinds
+    return (meaning.kind == DANGER and not meaning.is_outright) or "hurt" in meaning.kinds or LOW in asked(cue.text)
 
 
 def asks_of_life(cue: Cue) -> bool:
-    """Whether the message asks for something that the user has told of themselves."""
-    kinds = saying(cue.text).kinds
-    asks_one = "record" in kinds or ("question" in kinds and asks_of_user(cue.text))
-    return asks_one and not asks_all(cue.text)
+    """Whether the message asks what happened in the user's own life, how it stands, or why they are as they are."""
+    return LIFE in asked(cue.text) and not asks_all(cue.text)
 
 
 def care(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:

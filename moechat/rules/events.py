@@ -10,7 +10,7 @@ from datetime import datetime
 
 from moechat import when
 from moechat.model import Event, Exchange
-from moechat.reading.matter import KINDS, NO_MATTER, SURE, matter
+from moechat.reading.matter import FAINT, KINDS, LIKELY, NO_MATTER, SURE, matter
 from moechat.reading.saying import mark
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.importance import rate
@@ -78,12 +78,13 @@ def weighty(
     exchange: Exchange,
     language: Language,
 ) -> tuple[Event, ...]:
-    """The events with what moves a life, where the user's clauses in earnest tell of that: the event nearest to it weighs as much
-    as its kind, and where there is no event and it is sure, the clause that tells it is one, if it is not ``stating`` a fact."""
+    """The events with what moves a life, where the user's clauses in earnest tell of that: the nearest event weighs as much as
+    its kind, less where that is not sure; where there is no event and it is likely, the clause that tells it is one, if it is not
+    ``stating`` a fact."""
     about = matter(exchange.user) if clauses else NO_MATTER
-    if not about.is_heard:
+    if about.score < FAINT:
         return happenings
-    least = KINDS[about.kind].importance
+    least = round(KINDS[about.kind].importance * min(about.score / SURE, 1), 2)
     if happenings:
         nearest = max(happenings, key=lambda event: matter(event.text).score)
         return tuple(
@@ -91,7 +92,7 @@ def weighty(
             for event in happenings
         )
     telling = max(clauses, key=lambda clause: matter(clause.text).score)
-    if about.score < SURE or telling in stating:
+    if about.score < LIKELY or telling in stating:
         return happenings
     subject, says = ("用户", "用户说：") if language == "zh" else ("user", "The user says: ")
     text = says + telling.text if telling.owner == OTHER else _sentence(telling, table(language))

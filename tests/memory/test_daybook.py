@@ -10,8 +10,9 @@ import pytest
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.curation.catalogue import UNDERSTOOD
-from moechat.memory.daybook import asks_after_her_day, pages
+from moechat.memory.daybook import pages
 from moechat.model import Message
+from moechat.reading.asked import asked
 from tests.houses import Home, say
 
 PAGE = "\n".join((
@@ -164,4 +165,4 @@ def test_pain_is_not_shown_to_who_writes(home: Home, open_agent: Callable[[], Ag
     ],
 )  # fmt: skip
 def test_whether_her_day_is_asked_after_is_told_by_examples(text: str, is_asked: bool) -> None:
-    assert asks_after_her_day(text) is is_asked
+    assert ("her_day" in asked(text)) is is_asked

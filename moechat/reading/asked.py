@@ -1,0 +1,26 @@
+"""What a message asks for, said or not: after the character's own day, after the user's own life (what happened, how it stands,
+why they are as they are), or, where the mood is ``low``, for what moves that life. By nearness to the examples in ``asked``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from moechat.reading import nearness
+
+ASKED = Path(__file__).with_name("asked")
+HER_DAY: Final = "her_day"
+LIFE: Final = "life"
+LOW: Final = "low"
+
+
+@lru_cache(maxsize=512)
+def asked(text: str) -> frozenset[str]:
+    """Nothing where nothing can be weighed."""
+    near = nearness.fitted(ASKED) if text.strip() else None
+    if near is None:
+        return frozenset()
+    scores = dict(zip(near.kinds, near.scores([text])[0].tolist(), strict=True))
+    return frozenset(kind for kind, floor in near.numbers.items() if kind in scores and scores[kind] >= floor)
