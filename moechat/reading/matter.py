@@ -15,7 +15,7 @@ from moechat.reading.saying import EVERYDAY, MATTERS
 from moechat.when import LONGEST_READ
 
 SURE = 0.4  # From this score on what a message tells of matters as much as its kind does.
-LIKELY = 0.35  # From this score on a message is an event by itself.
+LIKELY = 0.45  # From this score on a message is an event by itself.
 HEARD = 0.22  # From this score on a message tells of a matter.
 FAINT = 0.15  # From this score on it may be one, and matters as much less as it is unsure.
 
