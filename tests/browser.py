@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import gradio  # noqa: F401  # Python 3.11 cannot parse files inside the greenlets of Playwright: imported before them.
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -35,10 +35,18 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def tab(
-    browser: Browser, url: str, *, at: str = "", locale: str = "zh-CN", guided: bool = True, **context: Any
+    browser: Browser,
+    url: str,
+    *,
+    at: str = "",
+    locale: str = "zh-CN",
+    guided: bool = True,
+    refused: Sequence[int] = (),
+    **context: Any,
 ) -> Iterator[Page]:
     """A page in a context of its own, opened (``at``: on which path) and drawn; ``guided``: it has seen the guide of the first
-    start. On leaving: no error in it, no request to anyone else."""
+    start. On leaving: no error in it, in a tab beside it or in their console (but of a request that is ``refused`` with
+    one of these), no request to anyone else."""
     errors: list[str] = []
     elsewhere: list[str] = []
     opened = browser.new_context(locale=locale, **context)
@@ -50,19 +58,23 @@ def tab(
         if not address.startswith((url, "data:", "blob:")):
             elsewhere.append(address)
 
+    def noted(line: ConsoleMessage) -> None:
+        if line.type == "error" and not any(f"status of {one}" in line.text for one in refused):
+            errors.append(line.text)
+
     opened.on("request", lambda request: asked(request.url))
+    opened.on("console", noted)
+    opened.on("weberror", lambda fault: errors.append(str(fault.error)))
     try:
-        yield open_tab(opened.new_page(), url + at, errors)
+        yield open_tab(opened.new_page(), url + at)
         assert errors == []
         assert elsewhere == []
     finally:
         opened.close()
 
 
-def open_tab(page: Page, url: str, errors: list[str] | None = None, *, at: str = "") -> Page:
+def open_tab(page: Page, url: str, *, at: str = "") -> Page:
     """Go to the page and wait until the conversation is drawn."""
-    if errors is not None:
-        page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto("about:blank")  # An address that differs in its # alone would load nothing.
     page.goto(url + at)
     page.locator("#title h1").wait_for(state="attached")

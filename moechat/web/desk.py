@@ -196,7 +196,7 @@ class Desk:
         chat = self.house.config.chat
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
         draw, cast = macros("talk", words), agent.store.tree.cast(place.talk)
-        name = "、".join(one.name for one in cast.members) if cast else agent.character.name
+        name = words.row(one.name for one in cast.members) if cast else agent.character.name
         held = self._held.get((_user(), place))
         own = own_titles(held.path.store, [""])[""] if held else talk_list.called(agent, [place.talk])[place.talk]
         called = draw.talk_name(place, own)

@@ -36,7 +36,7 @@ def line(grounds: Sequence[Ground], words: Words) -> str:
     there = [ground for ground in grounds if not ground.get("gone")]
     kinds = [_kind(ground) for ground in there]
     days = sorted({at.date() for ground in there if _kind(ground) == "diary" and (at := moment(ground.get("time")))})
-    parts = [words("brought_days", days="、".join(map(words.near_day, days[-MAX_DAYS_NAMED:])))] if days else []
+    parts = [words("brought_days", days=words.row(map(words.near_day, days[-MAX_DAYS_NAMED:])))] if days else []
     for kind in ("core", "lore"):
         if n := kinds.count(kind):
             parts.append(words.count(f"brought_{kind}", n))

@@ -269,3 +269,15 @@ def test_the_time_of_a_long_chat_grows_as_its_lines(tmp_path: Path) -> None:
 
     short, long = seconds(2000), seconds(16000)
     assert long < 8 * 3 * max(short, 0.02)
+
+
+@pytest.mark.slow
+def test_of_a_chat_of_200_000_lines_not_one_is_lost(tmp_path: Path) -> None:
+    lines = 200_000
+    text = "".join(
+        f"{START + timedelta(minutes=7 * n):%d/%m/%Y, %H:%M} - {'Ann' if n % 2 == 0 else 'Bea'}: line {n}\n"
+        for n in range(lines)
+    )
+    exchanges = [one for talk in read(tmp_path, text).talks for one in talk.exchanges]
+    assert [part for one in exchanges for part in (one.user, one.char)] == [f"line {n}" for n in range(lines)]
+    assert exchanges[-1].at == START + timedelta(minutes=7 * (lines - 2))

@@ -37,15 +37,14 @@ pytestmark = pytest.mark.browser
 @BOTH
 @SIZES
 def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
-    tmp_path: Path, browser: Browser, language: Language, width: int
+    tmp_path: Path, browser: Browser, language: Language, size: dict[str, Any]
 ) -> None:
-    size: Any = {"width": width, "height": 860}
     home, words = Home.build(tmp_path, character={"language": language}), Words(language)
     home_of, food, trip, ex, sea, shared, birthday = PARTS[language]
     with (
         home.open(silent()) as house,
         running(house) as url,
-        tab(browser, url, locale=LOCALES[language], viewport=size) as page,
+        tab(browser, url, locale=LOCALES[language], **size) as page,
     ):
         for text in SAID[language]:
             ask(page, text)
@@ -59,7 +58,7 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
         expect(sentence.filter(has_text=food)).to_contain_text(since)
         year = {"zh": "2019年7月15日", "en": "15 Jul 2019"}[language]
         expect(sentence.filter(has_text=sea)).to_contain_text(year)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["viewport"]["width"]
         me.has("what is known of me")
 
         me.tap(sentence.filter(has_text=food))

@@ -159,7 +159,7 @@ def test_at_the_first_start_a_dropped_card_takes_the_place_of_the_guide(tmp_path
 def test_a_file_that_is_too_large_is_refused_with_the_command_that_takes_it(
     browser: Browser, url: str, locale: str, said: str
 ) -> None:
-    with tab(browser, url, locale=locale) as page:
+    with tab(browser, url, locale=locale, refused=[413]) as page:
         page.evaluate(DROP_EMPTY, ["潮.zip", MAX_FILE_BYTES + 1])
         expect(page.locator("#drop")).to_have_text(said)
 

@@ -20,7 +20,19 @@ from tests.houses import Home, silent
 
 LOCALES: dict[Language, str] = {"zh": "zh-CN", "en": "en-GB"}
 BOTH = pytest.mark.parametrize("language", ["zh", pytest.param("en", marks=pytest.mark.slow)])
-SIZES = pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.slow)])
+SLOW = pytest.mark.slow
+
+
+def screen(width: int, height: int = 860, scale: int = 1) -> dict[str, Any]:
+    return {"viewport": {"width": width, "height": height}, "device_scale_factor": scale}
+
+
+TWICE = screen(720, 430, 2)  # a window of 1440 points at 200 %
+SIZES = pytest.mark.parametrize(
+    "size",
+    [screen(1440), pytest.param(screen(390), marks=SLOW), pytest.param(TWICE, marks=SLOW)],
+    ids=lambda size: f"{size['viewport']['width']}",
+)
 DOC = Path(__file__).resolve().parents[2] / "docs" / "memory.md"
 TRIP = "page 2025-05-20T12:00:00"
 pytestmark = pytest.mark.browser
@@ -68,10 +80,10 @@ class Person(Counted):
 @BOTH
 @SIZES
 def test_each_wish_takes_three_actions_at_most(
-    tmp_path: Path, browser: Browser, language: Language, width: int
+    tmp_path: Path, browser: Browser, language: Language, size: dict[str, Any]
 ) -> None:
-    size: Any = {"width": width, "height": 860}
-    with lived(tmp_path) as (house, url), tab(browser, url, locale=LOCALES[language], viewport=size) as page:
+    width = size["viewport"]["width"]
+    with lived(tmp_path) as (house, url), tab(browser, url, locale=LOCALES[language], **size) as page:
         me, words = Person(page, Words(language)), Words(language)
         more, note, mine = page.locator("#title [data-do=one-talk]"), page.locator("#note"), "#said .side.user .bubble"
         place = page.locator("#title .which-talk")
