@@ -131,6 +131,7 @@ class DiskError(DataError):
 
     def __init__(self, fault: DiskFault, file: Path | str, detail: str) -> None:
         self.fault, self.detail = fault, detail
+        self.status = 503 if fault == "away" else self.status
         super().__init__(file, self._reason("en"))
 
     def _reason(self, language: str) -> str:

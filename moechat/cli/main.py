@@ -298,10 +298,12 @@ COMMANDS: Sequence[Command] = (
         flag("--vectors", "embed everything anew, too"),
     )),
     Command("migrate", "migrate_command.migrate",
-            "copy memories between folders and the database of store.address, each compared by count and hash", own=(
-        arg("way", "schema: bring the tables up to date", choices=("schema", "to-postgres", "to-files")),
+            "copy memories between folders and the database of store.address, or move them to another of its servers, each "
+            "compared by count and hash", own=(
+        arg("way", "schema: bring the tables up to date", choices=("schema", "to-postgres", "to-files", "move")),
         arg("-c --character", "of this character alone (default: of all)"),
         arg("--user", "of this user alone (default: of all)"),
+        arg("--to", "with move: home, or a name of store.servers", metavar="SERVER"),
     )),
     Command("calibrate", "measure.calibrate", "fit thresholds and weights to the embedding model", OWNER, (
         file("labelled pairs (JSON lines); else from the own memory", "--pairs"),

@@ -1,4 +1,4 @@
-"""``moechat migrate``: the tables, and memories between folders and a database."""
+"""``moechat migrate``: the tables, and memories between folders and a database, or its servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from moechat.cli.session import tell, warn
 from moechat.clock import SystemClock
 from moechat.errors import MoeChatError
-from moechat.house.migration import Move, Outcome, Summary
+from moechat.house.migration import Move, Outcome
 from moechat.house.owners import Owner
 from moechat.house.stores import database_of, update_tables
 from moechat.settings import config as settings
@@ -23,6 +23,10 @@ def migrate(args: argparse.Namespace) -> int:
     with _moving(args) as move:
         if args.way == "to-postgres":
             return _each(args, move.owners_in_folders(), move.to_tables)
+        if args.way == "move":
+            if not args.to:
+                raise MoeChatError("`migrate move` needs --to SERVER: home, or a name of store.servers")
+            return _each(args, move.owners_in_tables(), lambda owner: move.to_server(owner, args.to))
         return _each(args, move.owners_in_tables(), move.to_folders)
 
 
@@ -31,13 +35,14 @@ def _moving(args: argparse.Namespace) -> Iterator[Move]:
     config = settings.load(args.config)
     zone = config.time.tzinfo
     database = database_of(config.store, args.config)
+    move = Move(args.data, database, SystemClock(zone), zone)
     try:
-        yield Move(args.data, database, SystemClock(zone), zone)
+        yield move
     finally:
-        database.close()
+        move.close()
 
 
-def _each(args: argparse.Namespace, owners: Iterator[Owner], move: Callable[[Owner], tuple[Outcome, Summary]]) -> int:
+def _each(args: argparse.Namespace, owners: Iterator[Owner], move: Callable[[Owner], tuple[Outcome, object]]) -> int:
     """One owner after another. One that cannot be moved is told, and the others go on."""
     failed = False
     for owner in owners:

@@ -27,6 +27,7 @@ from moechat.store.kinds import Store
 
 if TYPE_CHECKING:
     from moechat.store.postgres.connections import Postgres
+    from moechat.store.postgres.moving import RowSum
 
 STAGE = ".moving"  # A copy is made in this folder of an owner, and takes its place file by file, the log last.
 WHOLE = "whole"  # This file says that the copy is.
@@ -56,7 +57,9 @@ class Move:
 
     def owners_in_tables(self) -> Iterator[Owner]:
         """Those that the role of the address may see: the owner of the tables sees them all."""
-        return (Owner(*names) for names in self.database.owners())
+        from moechat.store.postgres.servers import Servers
+
+        return (Owner(*names) for names in Servers.of(self.database).owners())
 
     # ---- there and back
 
@@ -92,6 +95,18 @@ class Move:
                     raise MoeChatError(f"{folder}: the copy is not the same as the database; nothing there was changed")
                 _copy_vectors(source, target, f"{diary_index.TABLE}.old", lambda doc: doc)
         return "moved", after
+
+    def to_server(self, owner: Owner, name: str) -> tuple[Outcome, RowSum]:
+        """From one server to another. Raises MoeChatError, and the owner stays where it was, or is told to be moved again."""
+        from moechat.store.postgres.connections import OwnerName
+        from moechat.store.postgres.moving import move
+        from moechat.store.postgres.servers import Servers
+
+        is_moved, rows = move(Servers.of(self.database), OwnerName(*owner).id, name)
+        return "moved" if is_moved else "there already", rows
+
+    def close(self) -> None:
+        self._tables.close()
 
     @property
     def _folders(self) -> FolderStores:

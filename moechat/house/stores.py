@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING
 from moechat.ai.embedding import named_embedder
 from moechat.clock import Clock
 from moechat.curation import upkeep
-from moechat.errors import ConfigError, MoeChatError
+from moechat.errors import ConfigError, DiskError, MoeChatError
 from moechat.house.owners import Owner
 from moechat.settings.character import list_worlds, owner_folder, safe_folder
 from moechat.settings.config import Config
-from moechat.settings.schema import StoreSettings
+from moechat.settings.schema import ServerSettings, StoreSettings
 from moechat.store import transfer
 from moechat.store.files import FileStore
 from moechat.store.kinds import Store
@@ -27,6 +28,7 @@ from moechat.store.kinds import Store
 if TYPE_CHECKING:
     from moechat.store.postgres.connections import Postgres
 
+log = logging.getLogger(__name__)
 MAX_DIMENSIONS = 2000  # pgvector's HNSW index takes no more.
 EXTRA = "needs the extra `postgres`: pip install 'moechat[postgres]'"
 
@@ -77,10 +79,13 @@ class FolderStores:
 
 
 class TableStores:
-    """The same for all owners in one database, over one pool of connections."""
+    """The same for all owners in the database, and in those beside it."""
 
     def __init__(self, database: Postgres, clock: Clock, zone: tzinfo | None) -> None:
+        from moechat.store.postgres.servers import Servers
+
         self._database, self._clock, self._zone = database, clock, zone
+        self._servers = Servers.of(database)
 
     def of(self, owner: Owner) -> Callable[..., Store]:
         from moechat.store.postgres.connections import OwnerName
@@ -125,10 +130,10 @@ class TableStores:
             store.vectors.begin_sweep([])
 
     def answers(self) -> bool:
-        return self._database.is_there()
+        return self._servers.is_there()
 
     def close(self) -> None:
-        self._database.close()
+        self._servers.close()
 
 
 Stores = FolderStores | TableStores
@@ -153,8 +158,8 @@ def require_address(settings: StoreSettings, config: Path | str) -> None:
 
 
 def update_tables(config: Config, file: Path | str) -> list[str]:
-    """Bring the tables up to date; with ``store.nearest: hnsw`` also the index over the vectors of the configured model. Returns
-    the names of what was applied. Raises ConfigError, DiskError, EmbeddingError."""
+    """Bring the tables of each server up to date; with ``store.nearest: hnsw`` also the index over the vectors of the configured
+    model. Returns the names of what was applied. Raises ConfigError, DiskError, EmbeddingError."""
     require_address(config.store, file)
     from moechat.store.postgres import tables
 
@@ -164,31 +169,45 @@ def update_tables(config: Config, file: Path | str) -> list[str]:
         if dim > MAX_DIMENSIONS:
             remedy = f"pgvector indexes at most {MAX_DIMENSIONS} dimensions, the embedding model has {dim}: leave it at exact"
             raise ConfigError(file, "store.nearest", "hnsw", remedy)
-    return tables.apply(config.store.direct or config.store.address, dim)
+    each: list[StoreSettings | ServerSettings] = [config.store, *config.store.servers.values()]
+    return [name for one in each for name in tables.apply(one.direct or one.address, dim)]
 
 
 def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
-    """Raises ConfigError where no address is set or the extra is missing, DiskError where nobody answers, MoeChatError where
-    the tables are not those of this program."""
+    """The first of the servers. Raises ConfigError where no address is set or the extra is missing, DiskError where nobody
+    answers there (a further server that is away is told to those whose memory it has), MoeChatError where the tables of one are
+    not those of this program."""
     require_address(settings, config)
     from moechat.store.postgres import tables
     from moechat.store.postgres.connections import Postgres
+    from moechat.store.postgres.servers import HOME, Servers
 
-    database = Postgres(
-        settings.address,
-        size=settings.connections,
-        timeout_s=settings.timeout_s,
-        each_time=settings.name_each_time,
-        searches=settings.nearest == "hnsw",
-        direct=settings.direct,
-    )
+    each: dict[str, StoreSettings | ServerSettings] = {HOME: settings, **settings.servers}
+    by_name = {
+        name: Postgres(
+            one.address,
+            size=settings.connections,
+            timeout_s=settings.timeout_s,
+            each_time=settings.name_each_time,
+            searches=settings.nearest == "hnsw",
+            direct=one.direct,
+        )
+        for name, one in each.items()
+    }
+    servers = Servers(by_name, settings.new_owners)
     try:
-        with database.in_words():
-            tables.require_current(settings.address)
+        for name, one in each.items():
+            try:
+                with by_name[name].in_words():
+                    tables.require_current(one.address)
+            except DiskError as error:
+                if name == HOME:
+                    raise
+                log.warning("%s", error)
     except BaseException:
-        database.close()
+        servers.close()
         raise
-    return database
+    return servers.home
 
 
 def stores_of(settings: StoreSettings, config: Path | str, data: Path, clock: Clock, zone: tzinfo | None) -> Stores:

@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from moechat.access.guard import error_body
 from moechat.access.keys import PASS, Nameless
-from moechat.errors import FieldError, ModelError, MoeChatError, NotFound
+from moechat.errors import DiskError, FieldError, ModelError, MoeChatError, NotFound
 from moechat.house import House, bare_models
 from moechat.serve import chats, tasks
 from moechat.serve.agents import Agents
@@ -239,6 +239,8 @@ def status_of(failure: Exception) -> tuple[int, str]:
     """(HTTP status, OpenAI's code) of a reply that failed."""
     if isinstance(failure, Crowded):
         return 503, "overloaded"
+    if isinstance(failure, DiskError):
+        return failure.status, "memory_away"
     return STATUS.get(getattr(failure, "kind", ""), UPSTREAM)
 
 

@@ -24,7 +24,7 @@ from moechat.access.attempts import Attempts
 from moechat.access.guard import Door, Guard, error_body, is_loopback
 from moechat.access.keys import Keyring
 from moechat.access.listening import Server, address, announce, in_thread, listen, until_told
-from moechat.errors import ConfigError, FieldError, MoeChatError
+from moechat.errors import ConfigError, DiskError, FieldError, MoeChatError
 from moechat.house import House
 from moechat.house.owners import Busy
 from moechat.serve import front_ends, group_routes, memory_routes, questions
@@ -206,12 +206,14 @@ async def _plain(_: Any, error: Any) -> Any:
     return _response(error.status_code, body, error.headers)
 
 
-async def _failed(_: Any, error: Any) -> Any:
-    """What the house raised, in words."""
+async def _failed(request: Any, error: Any) -> Any:
+    """What the house raised, in words, where it knows both in those of the request."""
+    language = "zh" if request.headers.get("accept-language", "").startswith("zh") else "en"
+    message = error.words(language) if isinstance(error, DiskError) else str(error)
     if isinstance(error, FieldError):
         return _response(error.status, _fault(error.field, error.value, error.remedy))
     headers = {"retry-after": "1"} if isinstance(error, Busy) else None
-    return _response(error.status, error_body(str(error), error.status), headers)
+    return _response(error.status, error_body(message, error.status), headers)
 
 
 async def _broken(_: Any, __: Any) -> Any:

@@ -13,7 +13,16 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 
 class HiddenValue(ValueError):
@@ -297,24 +306,49 @@ class TimeSettings(Section):
         return None if self.zone == "system" else ZoneInfo(self.zone)
 
 
+def _without_password(address: str) -> str:
+    """A password would lie in a file."""
+    if urlsplit(address).password or re.search(r"password\s*=", address):
+        raise HiddenValue("expects an address without a password: put that into PGPASSWORD or ~/.pgpass")
+    return address
+
+
+Address = Annotated[str, AfterValidator(_without_password)]
+
+
+def _no_own_name(name: str) -> str:
+    if name in ("home", "emptiest") or not re.fullmatch(r"[a-z0-9_-]{1,40}", name):
+        raise ValueError("expects a short name of a-z, 0-9, _ and -, and neither home nor emptiest")
+    return name
+
+
+class ServerSettings(Section):
+    """A server of the store."""
+
+    address: Address
+    direct: Address = ""
+
+
 class StoreSettings(Section):
     """Where memories are kept."""
 
     kind: Literal["files", "postgres"] = "files"
-    address: str = ""
-    direct: str = ""
+    address: Address = ""
+    direct: Address = ""
+    servers: dict[Annotated[str, AfterValidator(_no_own_name)], ServerSettings] = {}
+    new_owners: str = "emptiest"
     connections: Whole = Field(8, ge=2, le=1000)
     timeout_s: Number = Field(10.0, gt=0, le=600)
     name_each_time: bool = False
     nearest: Literal["exact", "hnsw"] = "exact"
 
-    @field_validator("address", "direct")
+    @field_validator("new_owners")
     @classmethod
-    def _without_password(cls, address: str) -> str:
-        """A password would lie in a file."""
-        if urlsplit(address).password or re.search(r"password\s*=", address):
-            raise HiddenValue("expects an address without a password: put that into PGPASSWORD or ~/.pgpass")
-        return address
+    def _known_server(cls, name: str, others: ValidationInfo) -> str:
+        names = ("emptiest", "home", *others.data.get("servers", {}))
+        if name not in names:
+            raise ValueError(f"expects one of {', '.join(names)}")
+        return name
 
 
 class OwnersSettings(Section):

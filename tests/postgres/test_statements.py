@@ -10,7 +10,7 @@ import pytest
 
 from moechat.store import exchanges, finding_records, table_lines, table_replies, table_store
 from moechat.store.database import BEAT, SqliteSession, Values
-from moechat.store.postgres import session, table_vectors, tables
+from moechat.store.postgres import moving, servers, session, table_vectors, tables
 from moechat.store.table_store import TableStore
 from tests.houses import ZONE
 from tests.twins import Twins
@@ -47,7 +47,14 @@ class Recording(SqliteSession):
 def statements(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """What walks run over shared tables, and what is run over those of PostgreSQL alone."""
     seen = {BEAT, session.KNOW, session.LOCK, table_vectors.nearest(512), *constants(table_vectors)}
-    seen.add(table_vectors.PUT)
+    seen |= {
+        table_vectors.PUT,
+        *constants(session),
+        *constants(servers),
+        *constants(moving),
+        *moving.DIGESTS,
+        *moving.ERASE,
+    }
     for seed in range(SEEDS):
         twins = Twins(tmp_path_factory.mktemp("walk"), seed)
         recording = Recording()

@@ -23,6 +23,7 @@ from moechat.house.stores import database_of
 from moechat.model import Episode, Event, Fact, FactDraft, Kind
 from moechat.settings.config import Config
 from moechat.store.formats import derived_id
+from moechat.store.postgres.servers import Servers
 from tests.agent.test_agent_reflection import reflections, thinker
 from tests.houses import CHARACTER, DIM, START, Home, answer, polite, say, silent, understanding
 from tests.model_server import Hang, ModelServer
@@ -410,8 +411,10 @@ def database(place: Place) -> object:
     with contextlib.suppress(MoeChatError):
         database.live()
         is_held = True
-    database.close()
-    return len(taken), is_held, database.timeout_s, database.each_time, database.searches
+    servers = Servers.of(database)
+    places = sorted(servers.by_name), servers.for_new().name
+    servers.close()
+    return len(taken), is_held, database.timeout_s, database.each_time, database.searches, places
 
 
 class Slow(HashEmbedder):

@@ -187,7 +187,8 @@ ROWS: dict[str, Row] = {
     **alike("store", database, kind="postgres"),
     **alike("store", database, {"store.kind": "postgres", "store.timeout_s": 0.3}, address=NOWHERE),
     **alike("store", database, TABLES, connections=2, timeout_s=0.4, name_each_time=True, nearest="hnsw"),
-    **alike("store", database, TABLES, direct=NOWHERE),
+    **alike("store", database, TABLES, direct=NOWHERE, servers={"b": {"address": NOWHERE}}),
+    **alike("store", database, TABLES | {"store.servers": {"b": {"address": NOWHERE}}}, new_owners="b"),
 }
 
 

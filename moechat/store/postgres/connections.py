@@ -15,8 +15,9 @@ import struct
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
@@ -61,7 +62,11 @@ class Postgres:
     """``each_time``: an owner is named in every transaction, as poolers between need it, and Citus; else once for a connection,
     which takes a third of the time; nothing is prepared then. ``direct`` is an address past such a pooler, for the locks that
     last as long as this worker. ``searches``: the server searches a large layer itself, see ``sql.nearest``. Raises DiskError
-    (``away``) where nobody answers at the address within ``timeout_s``."""
+    (``away``) where nobody answers at the address within ``timeout_s``; where that went on for longer, much sooner."""
+
+    name = ""
+    servers: object = None
+    """It is the server ``name`` of these ``servers.Servers``."""
 
     def __init__(
         self,
@@ -86,6 +91,7 @@ class Postgres:
         """The number under which other workers know that this one lives."""
         self._life: OwnedConnection | None = None
         self._proved = 0.0
+        self._away_since: float | None = None
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -134,16 +140,39 @@ class Postgres:
     def _again(self, attempt: Callable[[float], T]) -> T:
         """What ``attempt`` gives, which is told how many seconds it may wait. While the database is away it is tried again, as
         long as the time-out."""
-        until = time.monotonic() + self.timeout_s
+        now = time.monotonic()
+        until = max((self._away_since or now) + self.timeout_s, now + CONNECT_S)
         while True:
             try:
-                return attempt(min(max(until - time.monotonic(), 0.1), CONNECT_S))
+                value = attempt(min(max(until - time.monotonic(), 0.1), CONNECT_S))
+                self._away_since = None
+                return value
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DiskFull, PoolClosed):
                 raise
             except psycopg.OperationalError:
+                self._away_since = self._away_since or now
                 if time.monotonic() > until:
                     raise
             time.sleep(AWAY_POLL_S)
+
+    @contextlib.contextmanager
+    def owned(self, owner: uuid.UUID) -> Iterator[OwnedConnection]:
+        """A transaction that has named an owner."""
+        with self.in_words(), self._pool.connection(timeout=self.timeout_s) as connection, named(connection, owner):
+            yield connection
+
+    def asked(
+        self, owner: uuid.UUID, statements: Sequence[str], values: Mapping[str, object] = MappingProxyType({})
+    ) -> list[tuple[Any, ...]]:
+        """What the last of these gives, which may be done twice; all of them happen, or nothing."""
+
+        def ask(connection: OwnedConnection) -> list[tuple[Any, ...]]:
+            with named(connection, owner):
+                for statement in statements:
+                    cursor = connection.execute(statement.encode(), {**values, "owner": owner})
+                return cursor.fetchall() if cursor.description else []
+
+        return self.patient(ask)
 
     def give_back(self, connection: OwnedConnection) -> None:
         self._pool.putconn(connection)
@@ -209,6 +238,13 @@ class Postgres:
         statement = "SELECT pg_try_advisory_xact_lock_shared(%s)"
         [(is_free,)] = self.patient(lambda connection: connection.execute(statement, (worker,)).fetchall())
         return not is_free
+
+
+@contextlib.contextmanager
+def named(connection: OwnedConnection, owner: uuid.UUID) -> Iterator[None]:
+    with connection.transaction():
+        connection.execute("SELECT set_config('moechat.owner', %s, true)", (str(owner),))
+        yield
 
 
 def work_key(owner: uuid.UUID) -> tuple[int, int]:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import contextlib
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import psycopg
 from psycopg.types.json import Jsonb
@@ -16,11 +17,15 @@ from moechat.errors import DiskError, MoeChatError
 from moechat.store.database import BEAT, PULSE, Pulse, StoreSession, Values
 from moechat.store.postgres.connections import OwnedConnection, OwnerName, Postgres
 from moechat.store.postgres.known import Known, Rows
+from moechat.store.postgres.servers import ELSEWHERE, HERE, HOME, HOPS, SEND, PlaceMark, Servers
 from moechat.store.table_replies import REPLIES
 
 KNOW = """INSERT INTO owners (owner_id, "character", "user", world, identity)
-    VALUES (%(owner)s, %(character)s, %(user)s, %(world)s, %(identity)s) ON CONFLICT (owner_id) DO NOTHING"""
+    VALUES (%(owner)s, %(character)s, %(user)s, %(world)s, %(identity)s) ON CONFLICT (owner_id) DO NOTHING
+    RETURNING 1"""
 LOCK = f"{PULSE} FOR UPDATE"
+LEAVE_HOME = "DELETE FROM owners WHERE owner_id = %(owner)s"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,18 @@ class Step:
     rows: Sequence[Values] = ()
 
 
+IS_HERE = Step(HERE, {})
+
+
 class OwnerSession(StoreSession):
     """It has more than twenty methods because each way in which a statement goes out is one of its own."""
 
     def __init__(self, database: Postgres, owner: OwnerName) -> None:
-        self.database, self.name, self.owner = database, owner, owner.id
-        self.place, self.worker, self.home = database.place, database.worker, f"{database.place} {owner.id}"
+        self._servers = Servers.of(database)
+        self.name, self.owner = owner, owner.id
+        self.database = self._servers.first_guess(self.owner)
+        self.place, self.worker = self.database.place, database.worker
+        self.home = f"{self._servers.home.place} {owner.id}"
         self._seen = Pulse()
         self._writer: int | None = None
         self._connection: OwnedConnection | None = None
@@ -119,7 +130,7 @@ class OwnerSession(StoreSession):
         if self._writer is None and foreseen:
             self._foreseen = []
             steps += [Step(statement, values) for statement, values in foreseen]
-        rows = self.database.patient(lambda connection: self._once(connection, steps))
+        rows = self._at_once(steps)
         for (statement, values), answer in zip(foreseen, rows[len(questions) :], strict=False):
             self._known.put(statement, values, answer, version, once=True)
         return rows[: len(questions)]
@@ -138,7 +149,7 @@ class OwnerSession(StoreSession):
             self._waiting.append(Step(statement, dict(values)))
             return 1
         step = Step(statement, values)
-        count = self.database.patient(lambda connection: self._once(connection, [step], durably=durably, counts=True))
+        count = self._at_once([step], durably=durably, counts=True)
         self._known.forget(statement, [values])
         return int(count[0][0][0])
 
@@ -147,9 +158,28 @@ class OwnerSession(StoreSession):
             super().do_all(statements, values)
             return
         steps = [Step(statement, values) for statement in statements]
-        self.database.patient(lambda connection: self._once(connection, steps))
+        self._at_once(steps)
         for statement in statements:
             self._known.forget(statement, [values])
+
+    def _there(self, attempt: Callable[[Postgres], T]) -> T:
+        """What ``attempt`` gives at the server where the owner is. Rows are the same on each, so all that is known stays."""
+        for _ in range(HOPS):
+            try:
+                return attempt(self.database)
+            except ELSEWHERE:
+                self.database = self._servers.after(self.database, self.owner)
+                self.place = self.database.place
+        self.database = self._servers.find(self.owner)
+        return attempt(self.database)
+
+    def _at_once(self, steps: Sequence[Step], *, durably: bool = True, counts: bool = False) -> list[Rows]:
+        steps = [*steps, IS_HERE]
+
+        def once(connection: OwnedConnection) -> list[Rows]:
+            return self._once(connection, steps, durably=durably, counts=counts)[:-1]
+
+        return self._there(lambda database: database.patient(once))
 
     def _once(
         self, connection: OwnedConnection, steps: Sequence[Step], *, durably: bool = True, counts: bool = False
@@ -202,12 +232,19 @@ class OwnerSession(StoreSession):
 
         def take(connection: OwnedConnection) -> None:
             more = [Step(statement, values) for statement, values in foreseen]
-            locked[:] = self._sent(connection, [*begin, Step(LOCK, {}), Step(REPLIES, {}), *more])[len(begin) :]
+            answers = self._sent(connection, [*begin, Step(LOCK, {}), Step(REPLIES, {}), *more, IS_HERE])
+            locked[:] = answers[len(begin) : -1]
             if not locked[0]:
                 name = {**vars(self.name), "identity": uuid.uuid4().hex}
-                locked[0] = self._sent(connection, [Step(KNOW, name), Step(LOCK, {})])[-1]
+                is_new, locked[0], _ = self._sent(connection, [Step(KNOW, name), Step(LOCK, {}), IS_HERE])
+                if is_new and new_at.name != self.database.name == HOME:
+                    away = Step(SEND, PlaceMark(new_at.name)._asdict())
+                    self._sent(connection, [away, Step(LEAVE_HOME, {}), Step("COMMIT")])
+                    raise ELSEWHERE
 
-        connection = self.database.take(take)
+        is_unknown = not self._seen.identity and self.database is self._servers.home
+        new_at = self._servers.for_new() if is_unknown else self._servers.home
+        database, connection = self._there(lambda database: (database, database.take(take)))
         seen = Pulse(*locked[0][0])
         if seen != self._seen:
             self._known.clear()
@@ -240,7 +277,7 @@ class OwnerSession(StoreSession):
             with contextlib.suppress(psycopg.Error):
                 if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                     connection.rollback()
-            self.database.give_back(connection)
+            database.give_back(connection)
 
     def _flush(self, steps: Sequence[Step] = ()) -> list[Rows]:
         """What waits to be written goes out, and what is foreseen to be read, before ``steps``; what the last of them give."""

@@ -18,7 +18,7 @@ from moechat.store.postgres.table_vectors import SEARCHED
 RETRY_S = 0.1  # Another process that makes the same index is waited for.
 MIGRATIONS = Path(__file__).parent / "migrations"
 TABLES = (
-    "owners", "lines", "replies", "pieces", "exchanges", "notes", "episodes", "episode_sources", "facts", "vectors",
+    "owners", "lines", "replies", "pieces", "exchanges", "notes", "episodes", "episode_sources", "facts", "vectors", "places",
 )  # fmt: skip
 REMEDY = "bring the tables up to date with `moechat migrate schema`"
 
