@@ -3,8 +3,9 @@ when it is asked about, and not when the talk is small?
 
     python -m benchmarks.lives [FILE.jsonl] [--grammar 88]
 
-A line of the file has ``lang``, ``told``, ``low``, ``question`` and ``smalltalk``. The lives of the grammar are drawn from the
-lists in lives.toml. Nothing is kept.
+A line of the file has ``lang``, and lists of messages: ``grave`` (what is told), ``everyday``, ``low``, ``ask`` and ``small``.
+It is recalled where an exchange that told it is, or what was understood of one, or where a text has what the regular expression
+``answer`` looks for. The lives of the grammar are drawn from the lists in lives.toml. Nothing is kept.
 """
 
 # ruff: noqa: T201  (a script that prints)
@@ -14,11 +15,13 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from moechat.clock import SetClock, moment_of
 from moechat.house import House
@@ -27,7 +30,7 @@ from moechat.turn import Ended
 
 EVERYDAY = 60
 BEGIN = "2025-03-03T20:00"
-ASKED = ("low", "question", "smalltalk")
+ASKED = ("low", "ask", "small")
 OF = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
@@ -41,39 +44,46 @@ def words(language: str, chance: random.Random) -> dict[str, str]:
     return {name: chance.choice(several) for name, several in OF[language]["words"].items()}
 
 
-def of_grammar(count: int, seed: int = 1) -> Iterator[dict[str, str]]:
+def of_grammar(count: int, seed: int = 1) -> Iterator[Mapping[str, Any]]:
     """``count`` lives, Chinese and English in turn."""
     for number in range(count):
         chance, language = random.Random(f"{seed}/{number}"), ("zh", "en")[number % 2]
         of, blanks = OF[language], words(language, chance)
         told, question = chance.choice(of["grave"])
         yield {
-            "lang": language, "told": told.format(**blanks), "question": question.format(**blanks),
-            "low": drawn(of["low"], language, chance), "smalltalk": drawn(of["days"], language, chance),
+            "lang": language, "grave": [told.format(**blanks)], "ask": [question.format(**blanks)],
+            "low": [drawn(of["low"], language, chance)], "small": [drawn(of["days"], language, chance)],
+            "everyday": [drawn(of["days"], language, random.Random(f"{seed}/{number}/{day}")) for day in range(EVERYDAY)],
         }  # fmt: skip
 
 
-def lived(house: House, clock: SetClock, life: Mapping[str, str], chance: random.Random) -> dict[str, bool]:
-    """Whether the grave matter was recalled, by what was said."""
-    language = life["lang"]
-    agent = house.agent({"zh": "青禾", "en": "Wren"}[language])
+def lived(
+    house: House, clock: SetClock, life: Mapping[str, Any], chance: random.Random
+) -> Mapping[str, Mapping[str, bool]]:
+    """Of each message that asks, by kind, whether the grave matter was recalled."""
+    agent = house.agent({"zh": "青禾", "en": "Wren"}[life["lang"]])
 
     def says(text: str) -> str:
         (ended,) = (event for event in agent.talk(text) if isinstance(event, Ended))
         return ended.exchange.id
 
-    grave = says(life["told"])
-    for number in range(EVERYDAY):
+    grave = {says(text) for text in life["grave"]}
+    first = list(life["everyday"][:EVERYDAY])
+    for number, text in enumerate(first + [chance.choice(life["everyday"]) for _ in range(EVERYDAY - len(first))]):
         clock.advance(hours=23 if number % 4 == 3 else 0, minutes=2)
-        says(drawn(OF[language]["days"], language, chance))
+        says(text)
         if number % 4 == 3:
             agent.finish()
     clock.advance(hours=23)
-    found = {}
-    for asked in ASKED:
-        hits = agent.conversation.recall(life[asked]).hits
-        found[asked] = any(grave in (hit.id, *hit.sources) for hit in hits)
-    return found
+
+    def is_recalled(text: str) -> bool:
+        hits = agent.conversation.recall(text).hits
+        answer = life.get("answer")
+        return any(not grave.isdisjoint((hit.id, *hit.sources)) for hit in hits) or bool(
+            answer and re.search(answer, "\n".join(hit.text for hit in hits), re.IGNORECASE)
+        )
+
+    return {kind: {text: is_recalled(text) for text in life[kind]} for kind in ASKED}
 
 
 def main() -> None:
@@ -92,14 +102,17 @@ def main() -> None:
                 House(Path(folder) / "data", Path(folder) / "config.yaml", clock=clock) as house,
             ):
                 found = lived(house, clock, life, random.Random(number))
-            counts.update((life["lang"], kind) for kind, is_there in found.items() if is_there)
-            if asked.misses and (wrong := [k for k in ASKED if found[k] == (k == "smalltalk")]):
-                print(f"  {life['told']}  {[(kind, life[kind]) for kind in wrong]}")
-        for language in ("zh", "en"):
-            of = sum(life["lang"] == language for life in lives)
-            if of:
-                shares = ", ".join(f"{kind} {counts[language, kind]}" for kind in ASKED)
-                print(f"{name} {language}, of {of}: {shares}")
+            for kind, by_text in found.items():
+                counts[life["lang"], kind] += sum(by_text.values())
+                if asked.misses and (
+                    wrong := [text for text, is_there in by_text.items() if is_there == (kind == "small")]
+                ):
+                    print(f"  {life['grave']}  {kind} {wrong}")
+        for language in sorted({life["lang"] for life in lives}, reverse=True):
+            of = {kind: sum(len(life[kind]) for life in lives if life["lang"] == language) for kind in ASKED}
+            print(
+                f"{name} {language}: " + ", ".join(f"{kind} {counts[language, kind]} of {of[kind]}" for kind in ASKED)
+            )
 
 
 if __name__ == "__main__":
