@@ -392,8 +392,8 @@ def overview(episodes: Episodes, now: datetime, in_context: Collection[str], cap
     """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` events that matter most by now and have left the context,
     oldest first. What an event matters halves in ``FADES``; of equal ones the newest stand there, and the same words once.
 
-    No exchange of theirs is ``in_context``, none is delicate, and none is in doubt (care excepted). It follows from the episodes
-    and the context, on every branch.
+    No exchange of theirs is ``in_context``, none is delicate nor what rules made of an exchange that told of such a thing, and
+    none is in doubt (care excepted). It follows from the episodes and the context, on every branch.
     """
     view = episodes.view(now)
     if not capacity or not len(view):
@@ -403,12 +403,14 @@ def overview(episodes: Episodes, now: datetime, in_context: Collection[str], cap
     age = np.maximum(now.timestamp() - view.since[places], 0)
     weight = view.importance[places] * 0.5 ** (age / FADES.total_seconds())
     places = places[np.argsort(-weight, kind="stable")]
+    told_pain = {source for _, sources, _ in episodes.delicate() for source in sources}
     queue: dict[str, tuple[int, Episode]] = {}
     for start in range(0, len(places), capacity):  # as a rule the first batch is enough
         for place, episode in view.each(places[start : start + capacity].tolist()):
             event = episode.event
             stands = episode.by != "author" and (episode.confirmed is not False or event.mark == "care")
-            if stands and event.mark != "delicate":
+            repeats_pain = episode.by == "rules" and not told_pain.isdisjoint(event.sources)
+            if stands and event.mark != "delicate" and not repeats_pain:
                 queue.setdefault(words.fold(event.text), (place, episode))
         if len(queue) >= capacity:
             break
