@@ -44,6 +44,8 @@ KINDS: Mapping[str, KindOfMatter] = MappingProxyType({
     "trouble": KindOfMatter(0.8, timedelta(days=365)),
     "well": KindOfMatter(0.6, timedelta(days=60), ("illness", "medicine", "trouble", "exam")),
 })  # fmt: skip
+LEAST = round(min(kind.importance for kind in KINDS.values()) * FAINT / SURE, 2)
+"""What may be a matter is never less important than this."""
 OF_ONE = frozenset({"work_lost", "work_won", "break_up", "love"})
 """There is one of these at a time; of the others one ends another only where both name the same."""
 

@@ -19,10 +19,9 @@ from moechat.when import LONGEST_READ
 
 NEAR_DANGER = 0.1  # The sentences of a message are weighed for danger from this score of the whole.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
-LONGEST_SENTENCE = 120  # Whoever goes on without a stop is weighed by what comes first.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
 SAYINGS, LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("sayings", "limits", "matters"))
-_SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
+_SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}")  # Whoever goes on without a stop is weighed part by part.
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
 
@@ -91,7 +90,7 @@ def _kind(near: nearness.Nearness, scores: nearness.Scores) -> str:
 
 def _sentences(text: str) -> tuple[str, ...]:
     """The sentences of a message of several, the first and the last of many."""
-    parts = [part.strip()[:LONGEST_SENTENCE] for part in _SENTENCE.findall(text) if part.strip()]
+    parts = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
     half = MOST_SENTENCES // 2
     return (
         tuple(dict.fromkeys(parts if len(parts) <= MOST_SENTENCES else parts[:half] + parts[-half:]))

@@ -26,6 +26,7 @@ from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import Candidates, Episode, Exchange, Hit
+from moechat.reading.matter import LEAST
 from moechat.recall import touch
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
@@ -208,7 +209,7 @@ class Episodic:
 
     def grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], Mapping[str, float]]:
         """The events that matter most with their places in a view, the newest first, and how much each open one weighs now."""
-        places = np.flatnonzero(~view.reflection)[::-1]
+        places = np.flatnonzero(~view.reflection & meets(view.importance, LEAST))[::-1]
         most = np.sort(np.argsort(-view.importance[places], kind="stable")[:MOST_GRAVE])
         there = view.each(places[most].tolist())
         exchanges = self.store.exchanges.of(list(dict.fromkeys(id_ for _, one in there for id_ in one.event.sources)))

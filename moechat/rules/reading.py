@@ -104,10 +104,10 @@ def stated_facts(reading: Reading, exchange: Exchange) -> list[tuple[Clause, lis
 def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:
     """Whether a message asks for nothing of the past: a greeting and the like, or no word of a matter in it. A question that has
     the user in it asks ("where am I from?"); ``names`` of those who talk are no matter."""
-    for name in names:
-        text = text.replace(name, " ") if name else text
     if len(text) > LONGEST_READ:
         return False
+    for name in names:
+        text = text.replace(name, " ") if name else text
     if is_chit_chat(_SCENE.sub(" ", text)):
         return True
     return not words.keywords(text, 1) and not asks_of_user(text)

@@ -239,7 +239,7 @@ def status_of(failure: Exception) -> tuple[int, str]:
     """(HTTP status, OpenAI's code) of a reply that failed."""
     if isinstance(failure, Crowded):
         return 503, "overloaded"
-    if isinstance(failure, DiskError):
+    if isinstance(failure, DiskError) and failure.fault == "away":
         return failure.status, "memory_away"
     return STATUS.get(getattr(failure, "kind", ""), UPSTREAM)
 

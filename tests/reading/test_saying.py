@@ -55,6 +55,12 @@ def test_what_only_sounds_like_danger_is_none() -> None:
     assert [text for text in CALM if saying(text).is_danger] == []
 
 
+def test_the_end_of_a_sentence_without_a_stop_is_weighed_too() -> None:
+    end = "要是明天不用醒来就好了"
+    told = saying("心里很乱。" + "这些天什么都不想做，一个人待着，" * 9 + end)
+    assert told.sentences[-1].endswith(end)
+
+
 def test_other_sayings_are_told_apart() -> None:
     wrong = [(text, saying(text).kind) for kind, texts in KINDS.items() for text in texts if saying(text).kind != kind]
     assert wrong == []
