@@ -112,7 +112,7 @@ class Watch:
         sent = len(self.bodies)
         try:
             act()
-            asked = {self.asked(body) for body in self.bodies[sent:]}
+            asked = {one for body in self.bodies[sent:] for one in self.company(*self.asked(body))}
             wrong = [fault for whose in asked for fault in self.compared(program.shown(), *whose)]
             wrong += self.facts()
         except Exception as error:  # noqa: BLE001  an action that fails is not as it should be
@@ -128,13 +128,19 @@ class Watch:
         user = body.get("moechat_user") or body.get("user") or body["headers"].get("x-openwebui-user-id") or ""
         return body.get("moechat_character") or CHARACTER, user
 
+    def company(self, character: str, user: str) -> set[tuple[str, str]]:
+        """She who was asked, with all who hear her."""
+        tree = self.house.agent(character, user).store.tree
+        cast = tree.cast(tree.spoken)
+        return {(character, user), *((one.character, user) for one in (cast.members if cast else ()) if one.character)}
+
     def compared(self, shown: list[Line], character: str, user: str) -> Iterator[str]:
-        """What memory has otherwise than the program, whose lines a character has been told up to her own last one."""
+        """What memory has otherwise than the program, whose lines are told up to the last reply."""
         agent = self.house.agent(character, user)
         talk = agent.store.tree.spoken
         if not talk:
             return
-        last = max((at for at, (who, _) in enumerate(shown) if who == character), default=-1)
+        last = max((at for at, (who, _) in enumerate(shown) if who), default=-1)
         self.due[character, user, talk] = shown[: last + 1]
         ours = lines_of(agent, talk)
         for at, (mine, theirs) in enumerate(itertools.zip_longest(ours, shown[: last + 1])):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from moechat.agent import Agent
+from moechat.clock import SetClock
 from moechat.house import House
 from moechat.house.group import GroupTalk
 from moechat.model import Message
-from tests.houses import CHARACTER, Home
+from tests.houses import CHARACTER, Home, silent
 
 NAMES = (CHARACTER, "青禾", "阿澈")
 Lines = list[tuple[str, str]]
@@ -59,3 +64,30 @@ def facts(agent: Agent) -> list[tuple[str, str]]:
     """(whose, what) of all that is known."""
     agent.look()
     return [(fact.draft.entity, fact.text) for fact in agent.layers.core.current()]
+
+
+@dataclass
+class DyingClock(SetClock):
+    """Whoever asks it the time once too often dies there."""
+
+    left: int = 0
+
+    def now(self) -> object:  # type: ignore[override]
+        self.left -= 1
+        if self.left == 0:
+            os._exit(9)
+        return self.at
+
+
+def _work(home: Home, left: int, doing: Callable[[House], None], replies: Any) -> None:
+    with home.connected(model=silent(replies), clock=DyingClock(home.clock.at, left)) as house:
+        doing(house)
+    os._exit(0)
+
+
+def killed(home: Home, left: int, doing: Callable[[House], None], replies: Any = nth) -> bool:
+    """Do something in another process that dies on the way. Whether it did."""
+    child = multiprocessing.get_context("fork").Process(target=_work, args=(home, left, doing, replies))
+    child.start()
+    child.join(60)
+    return child.exitcode == 9

@@ -6,9 +6,10 @@ import random
 import re
 import secrets
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from moechat.agent import Agent
@@ -34,6 +35,11 @@ class GroupLines:
     def agents(self) -> dict[str, Agent]:
         return {one.character: agent for one, agent in self._memories.agents(self.user).items()}
 
+    def lead(self) -> str:
+        """The character whose memory has most of the talk."""
+        agents = self.agents()
+        return max(agents, key=lambda one: sum(1 for _ in agents[one].store.tree.path(self._memories.name)))
+
     def _talk(self, character: str) -> Conversation:
         return self._memories.talk(Listener(character, self.user))
 
@@ -58,8 +64,7 @@ class GroupLines:
     def recent(self, count: int, before: str | None = None) -> list[Shown]:
         """The newest lines, or those before one, oldest first, as exchanges of one side: ``Shown.by`` is the character who said
         it, "" a person. They come from the memory that has most of the talk."""
-        agents = self.agents()
-        lead = max(agents, key=lambda one: sum(1 for _ in agents[one].store.tree.path(self._memories.name)))
+        lead = self.lead()
         path, own = self._talk(lead).path, self._answered(lead, before or "")
         lines = [line for row in path.recent(count, own or before) for line in self._lines(lead, row)]
         lines += self._lines(lead, path.shown([own])[0])[:1] if own else []
@@ -71,7 +76,9 @@ class GroupLines:
     def _lines(self, lead: str, row: Shown) -> list[Shown]:
         """An exchange in a character's memory as one line or two."""
         exchange = row.exchange
-        authors = [one.character for one in self._memories.cast.members if one.name == exchange.speaker]
+        authors = [
+            one.character for one in self._memories.cast.members if one.name == exchange.speaker and one.character
+        ]
         own = [self.reply(one, hers) for one in authors if (id_ := self._answered(one, exchange.id))
                for hers in self._talk(one).path.shown([id_])]  # fmt: skip
         heard = Shown(replace(exchange, char="", status="done"), (), row.spans)
@@ -148,11 +155,20 @@ class GroupTalk:
         there = self.member(name)
         self.change_cast(members=tuple(replace(one, **changes) if one is there else one for one in self.cast.members))
 
-    def add(self, character: str) -> None:
-        """A character joins, by her folder."""
-        if character not in self.path.agents():
-            name = self._memories.agent(Listener(character, self.user)).character.name
-            self.change_cast(members=(*self.cast.members, Member(name, character)))
+    def add(self, character: str, heard: int = 0) -> None:
+        """A character joins, by her folder, who has ``heard`` so many of the newest lines."""
+        if character in self.path.agents():
+            return
+        self._memories.require_host(self.user)
+        name = self._memories.agent(Listener(character, self.user)).character.name
+        members = (*(one for one in self.cast.members if one.name != name), Member(name, character))
+        with self._turn:
+            self.pass_on()
+            store = self.path.agents()[self.path.lead()].store
+            newest = [id_ for id_ in islice(store.tree.path(self.name), heard) if id_ not in store.tree.hidden()]
+            cast = replace(self.cast, members=members, edition=self.cast.edition + 1)
+            store.log.tell_talk(self.name, cast=cast.row(), waiting=dict.fromkeys(newest[::-1], "exchange"))
+            self.recast(cast)
 
     def add_user(self, user: str) -> None:
         """A user with memories of their own joins. What is said from then on stands in each character's memory of them, too: what
@@ -342,6 +358,17 @@ def recast(group: GroupTalk, act: str, name: str = "") -> None:
             group.change_cast(order=order)
 
 
+def introduce(agent: Agent, talk: str, names: Iterable[str], group: GroupTalk | None) -> None:
+    """Note in a talk of an agent, which ``group`` may be, that these are characters there, of whom only a front end knows."""
+    cast = agent.store.tree.cast(talk) or Cast()
+    new = dict.fromkeys(one for one in names if one not in [member.name for member in cast.members])
+    members = (*cast.members, *map(Member, new))
+    if new and group:
+        group.change_cast(members=members)
+    elif new:
+        agent.store.log.tell_talk(talk, cast=replace(cast, members=members).row())
+
+
 class GroupTalks:
     """The talks of several of a house, which ``open_agent`` opens the memories of."""
 
@@ -356,6 +383,20 @@ class GroupTalks:
         if not (cast and cast.is_shared):
             raise NotFound(f"{talk[:60]!r} is no talk of several")
         return self._of(talk, user, world, cast)
+
+    def joined(self, talk: str, character: str, user: str, others: Iterable[str], heard: int) -> GroupTalk | None:
+        """A front end's group, by its name there. A character who has nothing of it yet joins those of the ``others`` who are
+        in it, and has ``heard`` so many of its newest lines; else she begins it. None where she had it to herself before."""
+        mine = self._open(character, user, "")
+        places: Iterable[Agent] = (
+            [mine] if talk in mine.store.tree.talks else (self._open(one, user, "") for one in others)
+        )
+        casts = (cast for agent in places if (cast := agent.store.tree.cast(talk)) and cast.is_shared)
+        if (cast := next(casts, None)) is None and talk in mine.store.tree.talks:
+            return None
+        group = self._of(talk, user, "", cast or Cast((Member(mine.character.name, character),), edition=1))
+        group.add(character, heard)
+        return group
 
     def begin(
         self,

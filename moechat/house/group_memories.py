@@ -78,7 +78,8 @@ class GroupMemories:
 
     def agents(self, *users: str) -> dict[Listener, Agent]:
         """The memories of these users, of none: of all in it, the host's last."""
-        there = (Listener(one.character, user) for user in users or self.users[::-1] for one in self.cast.members)
+        members = [one.character for one in self.cast.members if one.character]
+        there = (Listener(one, user) for user in users or self.users[::-1] for one in members)
         return {one: self.agent(one) for one in there}
 
     # ---- how it reaches every memory
@@ -94,7 +95,8 @@ class GroupMemories:
                 for one, agent in agents.items()
                 for id_, op in agent.store.tree.talks[self.name].waiting.items()
             ]:
-                _, id_, op, source = min(waiting)
+                # Of one second in the order of their log.
+                _, id_, op, source = min(waiting, key=lambda one: (one[0], one[1][:15]))
                 for target in agents.keys() - {source}:
                     if self._may_change(target, source, id_):
                         self._bring_exchange(op, target, source, id_)
@@ -124,16 +126,18 @@ class GroupMemories:
         for one in (row.exchange for row in rows):
             line = LineWords(one.user, one.speaker or self.label(source.user), one.at)
             reply = LineWords(one.heard, self.agent(source).character.name, one.at)
-        is_last, is_new = store.tree.leaf(self.name) == id_, op == "exchange"
-        is_answered = is_last and (is_new or op in ("variant", "choose"))
+        is_new = op == "exchange"
+        is_heard = is_new or (self.answered(target, id_) or id_) in self.agent(target).store.tree
+        unshown = id_ in store.tree.unshown
         steps = (
-            partial(self._bring, op, target, id_, line, is_new=is_last and is_new),
-            partial(self._bring, op, target, reply_id(id_, source.character), reply, is_new=is_answered),
-        )
+            partial(self._bring, op, target, id_, line, is_new=is_new, unshown=unshown),
+            partial(self._bring, op, target, reply_id(id_, source.character), reply,
+                    is_new=is_heard and op in ("exchange", "variant", "choose"), unshown=unshown),
+        )  # fmt: skip
         for step in steps[::-1] if op in GONE else steps:
             step()
 
-    def _bring(self, op: str, target: Listener, line: str, new: LineWords, *, is_new: bool) -> None:
+    def _bring(self, op: str, target: Listener, line: str, new: LineWords, *, is_new: bool, unshown: bool) -> None:
         """Let a memory say of a line what another says after an operation."""
         words, agent, talk = new.text, self.agent(target), self.talk(target)
         own = self.answered(target, line)
@@ -148,9 +152,10 @@ class GroupMemories:
         if op == "forget":
             agent.memories.forget([id_])
         elif there and not words:
-            self.take_back(talk, id_, own=bool(own))
+            self.take_back(talk, id_, own=bool(own), unshown=unshown)
         elif words and not there and not own and op in ("restore", "variant", "choose", "edit"):
             talk.restore(line)
+            stands, there = True, agent.store.exchanges.get(line).user
         if not (words and stands) or there == words:
             return
         if there or op == "restore":
@@ -175,14 +180,14 @@ class GroupMemories:
             return place
         raise NotFound(f"there is no line {line[:60]!r} in this talk")
 
-    def take_back(self, talk: Conversation, id_: str, *, own: bool) -> None:
+    def take_back(self, talk: Conversation, id_: str, *, own: bool, unshown: bool = False) -> None:
         """A line that was heard, with the reply to it; or a reply alone, which others have heard and can give back."""
         if not talk.path.stands(id_):
             return
         if own and len(self.cast.members) > 1:
             talk.correct(id_, char="")
         else:
-            talk.retract(id_)
+            talk.retract(id_, unshown=unshown)
 
 
 def reply_id(id_: str, character: str) -> str:

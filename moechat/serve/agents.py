@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from urllib.parse import unquote
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from moechat.access.keys import PASS, Keyring
 from moechat.agent import Agent
-from moechat.errors import EmbeddingError, NotFound
+from moechat.errors import EmbeddingError, MoeChatError, NotFound
 from moechat.house import House
-from moechat.house.group import GroupTalks
+from moechat.house.group import PREFIX, GroupTalk, GroupTalks
 from moechat.settings.character import begin_character, default_character, folder_for, safe_folder
 from moechat.verbs.groups import Company
 
+MAX_HEARD = 20  # Lines of a front end's group that a character hears at once.
+SHORT_S = 2.0  # Two who wait for each other's talks wait no longer.
 EMBEDDED_AT_ONCE = 256  # New events of the author; the rest waits for the background.
 
 
@@ -26,7 +30,7 @@ class Agents:
     def __init__(self, house: House, keyring: Keyring | None = None) -> None:
         self._house, self._keyring = house, keyring
         self._embedding, self._beginning = threading.Lock(), threading.Lock()
-        self._turns: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()  # By talk of several.
+        self._turns: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # By talk of several.
         self._embedded: WeakKeyDictionary[Agent, int] = WeakKeyDictionary()
         """The generation of the author's store whose events have their vectors, for each open agent."""
 
@@ -35,7 +39,7 @@ class Agents:
         self, character: str | None, user: str | None, *, new: bool = False, talks: bool = False
     ) -> Iterator[Agent]:
         """The agent of a character and a user, while it is used. It has taken in what hands and other processes changed; one that
-        ``talks`` may still answer the last message of its talk anew.
+        ``talks`` may still answer the last message of its talk anew. What was changed in talks of several reaches the others.
 
         The default character is the configured one, else the first by name.
         Whose they are, the pass of the request limits. Raises NotFound for a user without memory unless ``new``, PathError for an
@@ -55,17 +59,50 @@ class Agents:
             try:
                 yield agent
             finally:
+                self._pass_on(agent, name, user or "")
                 if self._keyring is not None:
                     self._keyring.spend(passed.key, cpu_s=time.thread_time() - begun)
 
+    def _pass_on(self, agent: Agent, character: str, user: str) -> None:
+        """Bring the others what was changed in talks of several. What cannot reach them waits until this memory is used again;
+        while somebody speaks there, they do it in the end."""
+        for talk in list(agent.store.tree.talks.values()):
+            members = talk.cast.members if talk.cast and talk.waiting else ()
+            is_hers = any(one.character == character for one in members)
+            if not is_hers or not (turn := self._turn(talk.name, user)).acquire(timeout=SHORT_S):
+                continue
+            with contextlib.ExitStack() as stack, contextlib.suppress(MoeChatError):
+                stack.callback(turn.release)
+                lent = functools.cache(lambda *whose: stack.enter_context(self._house.lent(*whose[:2])))
+                GroupTalks(lent).of(talk.name, character, user)
+
+    def _turn(self, talk: str, user: str) -> threading.RLock:
+        """What is held while something is done in a talk of several."""
+        with self._beginning:
+            return self._turns.setdefault(talk if talk.startswith(PREFIX) else f"{talk} {user}", threading.RLock())
+
     @contextlib.contextmanager
-    def company(self, character: str | None, user: str | None, talk: str) -> Iterator[Company]:
+    def joined(self, character: str, user: str, talk: str, told: str) -> Iterator[tuple[Agent, GroupTalk | None]]:
+        """As ``lent``, with the talk of several that a front end's group is: characters who are named in what it has ``told``
+        may be in it. A ``talk`` "" is none."""
+        if not talk:
+            with self.lent(character, user, new=True, talks=True) as agent:
+                yield agent, None
+            return
+        named = [one for one in PASS.get().among(self._house.characters()) if unquote(one) in told and one != character]
+        others = [one for one in named if self._house.has_memory_of(one, user)]
+        with (
+            self.company(character, user, talk, new=True) as company,
+            self._house.lent(character, user) as agent,
+        ):
+            yield agent, company.talks.joined(talk, character, user, others, MAX_HEARD)
+
+    @contextlib.contextmanager
+    def company(self, character: str | None, user: str | None, talk: str, *, new: bool = False) -> Iterator[Company]:
         """Who does something in a talk of several ("": in a new one), one after another. Every memory of it is lent meanwhile.
         Raises as ``lent`` does."""
         own = PASS.get().user(user or "")
-        with self._beginning:
-            turn = self._turns.setdefault(talk, threading.Lock())
-        with turn, contextlib.ExitStack() as stack:
+        with self._turn(talk, own), contextlib.ExitStack() as stack:
             opened: dict[tuple[str, str], Agent] = {}
 
             def agent(name: str, whose: str, *_: str) -> Agent:
@@ -77,7 +114,7 @@ class Agents:
 
             name = self.character(character)
             if talk:
-                opened[name, own] = stack.enter_context(self.lent(name, own, talks=True))
+                opened[name, own] = stack.enter_context(self.lent(name, own, new=new, talks=True))
             yield Company(GroupTalks(agent), self.folder_of, name, own, passed=PASS.get())
 
     def folder_of(self, name: str) -> str:

@@ -53,7 +53,7 @@ class Alignment:
     So are ``replies``. ``gone`` are exchanges between two that follow each other in the front end, ``beside`` others with
     the turns that stand in their place. ``before`` are those before its first turn, where that is one of ours.
     ``leaf`` becomes the leaf, "" where that stays. ``again`` is the exchange that gets another reply; "": the message is new.
-    ``ids`` are our exchanges that the history holds, ``rewrites``: the front end changes text by
+    ``ids`` are our exchanges that the history holds, by the ``places`` of its turns, ``rewrites``: the front end changes text by
     itself, so that nothing is corrected. ``begins``: the message is another first one, for a front end that sends its history.
     ``is_whole``: the last turn is the last of ``ids`` on both sides.
     """
@@ -70,6 +70,7 @@ class Alignment:
     rewrites: bool = False
     begins: bool = False
     is_whole: bool = field(default=False, compare=False)
+    places: Mapping[int, str] = field(default_factory=dict, compare=False)
 
 
 def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], leaf: str | None) -> Alignment:
@@ -78,7 +79,8 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     ``turns`` come before the ``message``, oldest first. ``lines`` are the exchanges of the talk, parents first, and ``leaf`` is
     the one that its next message follows.
     """
-    turns = turns[-MAX_TURNS_COMPARED:]
+    older = max(len(turns) - MAX_TURNS_COMPARED, 0)
+    turns = turns[older:]
     tree = {line.id: _folded_line(line) for line in lines}
     sent = _with_kin(turns, lines)
     theirs, path, pairs = _closest(sent, tree, leaf)
@@ -99,12 +101,12 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     next_leaf = again or parent or leaf or ""
     is_edited, are_bare = not (rewrites or is_framed), all(theirs[i].reply == sent[i].reply for i, _ in pairs)
     sure = [(i, j) for i, j in pairs if is_edited and _likeness(theirs[i], path[j]) > LITTLE]
-    gaps = [(turns[i + 1 : k], path[j + 1 : m]) for (i, j), (k, m) in pairwise(sure)]
+    gaps = [(turns[i + 1 : k], path[j + 1 : m]) for (i, j), (k, m) in pairwise([(-1, -1), *sure])]
     return Alignment(
         choices=tuple((id_, at) for id_, at in choices if at >= 0),
         corrections=changed if is_edited and len(changed) < len(matched) else {},
         replies=retold if is_edited and are_bare and len(retold) <= most else {},
-        gone=tuple(line.id for there, ours in gaps if not there for line in ours),
+        gone=tuple(line.id for there, ours in gaps[1:] if not there for line in ours),
         beside=tuple(
             (line.id, turn)
             for there, ours in gaps
@@ -118,6 +120,7 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
         rewrites=rewrites,
         begins=not turns and leaf is not None and parent is None and not again,
         is_whole=any(i == len(turns) - 1 and _likeness(theirs[i], path[j]) == BOTH for i, j in pairs[-1:]),
+        places={older + i: path[j].id for i, j in pairs},
     )
 
 

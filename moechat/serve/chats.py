@@ -17,8 +17,11 @@ from weakref import WeakKeyDictionary
 
 from moechat.agent import Agent
 from moechat.conversation import Conversation
+from moechat.house.group import GroupTalk, introduce
 from moechat.serve.additions import Additions, folded, telling_lines, weight, without_frame
+from moechat.serve.agents import MAX_HEARD
 from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, align, choose
+from moechat.serve.group_lines import new_id, told
 from moechat.serve.history import History
 from moechat.serve.tasks import quotes
 from moechat.turn import Ended, Recalled, Sent, TurnEvent
@@ -30,7 +33,6 @@ EXCHANGES_JUDGED_BY = 40  # The newest of such a talk.
 LEAST_ALONE = 3  # Messages of a chat without history, after which it sends none.
 MOST_NAME, MOST_SEEN = 60, 1000
 LONG = 4000  # Characters of a message.
-MAX_HEARD = 20  # Lines of a group that a character hears at once.
 SURELY = 1.5  # Letters are not tokens: a request this much heavier has more of them for certain.
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
 K = TypeVar("K")
@@ -134,8 +136,10 @@ class Chats:
         """What the programs that talk with an agent put around its user's words."""
         self._long = threading.Lock()  # Two long messages at once would hold up all others.
 
-    def replies(self, agent: Agent, request: Request, reply: Reply) -> Generator[tuple[int, TurnEvent], None, None]:
-        """The events of each reply in turn. Raises NoTalk."""
+    def replies(
+        self, agent: Agent, request: Request, reply: Reply, group: GroupTalk | None = None
+    ) -> Generator[tuple[int, TurnEvent], None, None]:
+        """The events of each reply in turn; ``group`` is the talk of several that the agent is asked in. Raises NoTalk."""
         if not request.stores:
             _keep(self._aside, (id(agent), folded(request.history.words or "")), None)
             aside = agent.aside()
@@ -153,17 +157,25 @@ class Chats:
             is_aside = shown and shown.opened and not request.history.before and not request.history.after
             if not same and not request.history.turns and (is_aside or quotes(words, talk.lines)):
                 raise NoTalk
-            unheard = self._unheard(agent, request, talk, shown)
+            lines = self._lines(agent, conversation, request.history, talk, group)
+            talk = _talk(agent, name) if group else talk
+            unheard = self._unheard(agent, request, talk, shown, lines[:-1])
             turns = request.history.turns[: len(request.history.turns) - len(unheard)]
             before_them = replace(request, history=replace(request.history, turns=turns))
-            plan = Alignment(again=same) if same else self._plan(agent, before_them, talk, sends_history=bool(shown))
+            plan = (
+                Alignment(again=same)
+                if same
+                else self._plan(agent, before_them, talk, sends_history=bool(shown or group))
+            )
             if plan.again in agent.store.tree.retracted - agent.store.tree.unshown:
                 plan = replace(plan, again="")  # It was taken back here, and is said once more.
-            self._apply(agent, conversation, plan, request)
+            self._apply(agent, conversation, plan, request, group)
             if not plan.again:
-                _hear(agent, conversation, request.history, unheard)
-            begun = request.history.begun or _own_part(request.history, plan.again, talk)
-            sent = replace(request.sent(plan.ids), begins=plan.begins, begun=begun)
+                is_line = group and request.history.is_by_character and lines[-1][1] not in agent.store.tree
+                for turn, id_ in (*unheard[-MAX_HEARD:], *(lines[-1:] if is_line else ())):
+                    conversation.hear(id_ or new_id(agent), turn.user, turn.speaker, passes=bool(group))
+                plan = replace(plan, again=lines[-1][1] if is_line else "")
+            sent = replace(request.sent(plan.ids), begins=plan.begins and not group)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
             with self._long if len(words) > LONG else contextlib.nullcontext():
                 first = next(events)
@@ -186,7 +198,7 @@ class Chats:
         """A request with what its user says alone, without what the program puts around it; and the talks that may be meant."""
         history = request.history
         words = history.words or ""
-        newest = _newest(agent, NAMED + _short(request.chat)) if request.chat else _newest(agent, NAMELESS)
+        newest = _newest(agent, named(request.chat)) if request.chat else _newest(agent, NAMELESS)
         if history.cue:  # In a group the words of several stand beside each other, and none is an addition.
             return request, newest if request.chat else _alike(agent, history, newest)
         ours = [line.user for talk in newest for line in talk.lines]
@@ -209,7 +221,7 @@ class Chats:
     def _talk_of(self, agent: Agent, request: Request, talks: Sequence[TalkLines]) -> str:
         """The name of the talk that a request belongs to. Raises NoTalk."""
         if request.chat:
-            return NAMED + _short(request.chat)
+            return named(request.chat)
         history = request.history
         with self._locked(agent, ""):
             if not history.turns and any(quotes(history.words or "", talk.lines) for talk in talks):
@@ -258,21 +270,42 @@ class Chats:
         chosen = choose(history.turns, words, [talk]) if talk.lines else None
         return chosen[1] if chosen is not None else Alignment()
 
-    def _unheard(self, agent: Agent, request: Request, talk: TalkLines, last: LastShown | None) -> list[SentTurn]:
+    def _lines(
+        self, agent: Agent, conversation: Conversation, history: History, talk: TalkLines, group: GroupTalk | None
+    ) -> list[tuple[SentTurn, str]]:
+        """The turns of a request, its message last, each with the id of that line in a talk of several."""
+        turns = [*history.turns, SentTurn(history.words or "", "", "", history.speaker, history.is_by_character)]
+        introduce(agent, conversation.name, [turn.speaker for turn in turns if turn.is_character], group)
+        places = align(history.turns, "", talk.lines, talk.leaf).places if group else {}
+        ids = told(agent, conversation, group, turns, places) if group else [""] * len(turns)
+        return list(zip(turns, ids, strict=True))
+
+    def _unheard(
+        self,
+        agent: Agent,
+        request: Request,
+        talk: TalkLines,
+        last: LastShown | None,
+        lines: Sequence[tuple[SentTurn, str]],
+    ) -> list[tuple[SentTurn, str]]:
         """What was said since the last reply in a group, or in a talk that the front end names, and is not in ours yet, oldest
         first: others were asked for an answer, or nobody. Of a talk that was not followed since then by this program, nobody
         knows what was off the record."""
-        users = {folded(line.user) for line in talk.lines} | (last.messages if last else set())
+        heard = {folded(line.user) for line in talk.lines} | (last.messages if last else set())
         is_followed = request.chat and (last or (id(agent), talk.leaf) in self._given)
-        turns = reversed(request.history.turns) if request.history.cue or is_followed else ()
 
-        def is_new(turn: SentTurn) -> bool:
+        def is_new(line: tuple[SentTurn, str]) -> bool:
+            turn, id_ = line
             words = folded(turn.user)
-            return bool(words) and not turn.reply and words not in users and (id(agent), words) not in self._aside
+            is_known = id_ in agent.store.tree if id_ else words in heard
+            return bool(words) and not (turn.reply or is_known) and (id(agent), words) not in self._aside
 
-        return list(itertools.takewhile(is_new, turns))[::-1]
+        newest = reversed(lines if request.history.cue or is_followed else ())
+        return list(itertools.takewhile(is_new, newest))[::-1]
 
-    def _apply(self, agent: Agent, conversation: Conversation, plan: Alignment, request: Request) -> None:
+    def _apply(
+        self, agent: Agent, conversation: Conversation, plan: Alignment, request: Request, group: GroupTalk | None
+    ) -> None:
         """What the front end has otherwise than we do. Of a talk that it names all that it shows stands, and what it shows no
         more is taken back."""
         for id_, at in plan.choices:
@@ -284,7 +317,11 @@ class Chats:
             conversation.restore(*back)
         if request.chat and request.history.turns:
             self._show(agent, conversation, plan, request.history)
-        if plan.leaf:
+        if group and (plan.leaf or plan.begins):
+            after = itertools.takewhile(lambda id_: id_ != plan.leaf, agent.store.tree.path(conversation.name))
+            gone = [id_ for id_ in after if id_ not in agent.store.tree.retracted]  # A talk of several has no branches.
+            conversation.retract(*gone, unshown=True)
+        elif plan.leaf:
             conversation.select(plan.leaf)
 
     def _show(self, agent: Agent, conversation: Conversation, plan: Alignment, history: History) -> None:
@@ -341,33 +378,10 @@ def _first_of_two(plan: Alignment, talk: TalkLines) -> TalkLine | None:
     return replace(firsts[0], replies=(firsts[0].replies[places[firsts[0].id]],)) if firsts else None
 
 
-def _own_part(history: History, again: str, talk: TalkLines) -> str:
-    """What the character has said already to a message that a group goes on answering, "" where it is silent so far."""
-    if history.cue is None:
-        return ""
-    replied = folded("".join(one.content for one in (history.message, *history.after) if one.role == "assistant"))
-    replies = [reply for line in talk.lines if line.id == again for reply in line.replies if folded(reply) in replied]
-    return f"{max(replies, key=len)}\n" if any(replies) else ""
-
-
-def _hear(agent: Agent, conversation: Conversation, history: History, unheard: Sequence[SentTurn]) -> None:
-    """The character hears it, the newest of it, and who of them is a character is noted."""
-    now = [SentTurn("", speaker=history.speaker, is_character=history.is_by_character)]
-    characters = [turn.speaker for turn in (*unheard, *now) if turn.is_character]
-    cast = agent.store.tree.cast(conversation.name)
-    names = dict.fromkeys([*(one.name for one in (cast.members if cast else ())), *characters])
-    if characters and not (cast and len(names) == len(cast.members)):
-        agent.store.log.tell_talk(conversation.name, cast={"members": [{"name": name} for name in names]})
-    for turn in unheard[-MAX_HEARD:]:
-        id_ = f"{agent.now():%Y%m%d-%H%M%S}-{secrets.token_hex(5)}"
-        conversation.hear(id_, turn.user, turn.speaker)
-
-
-def _short(chat: str) -> str:
-    """A chat's name for a talk: short enough, and another one for another chat."""
-    if len(chat) <= MOST_NAME:
-        return chat
-    return f"{chat[:20]}…{hashlib.sha256(chat.encode()).hexdigest()[:16]}"
+def named(chat: str) -> str:
+    """What a chat's talk is called: short enough, and otherwise than another's."""
+    is_short = len(chat) <= MOST_NAME
+    return NAMED + (chat if is_short else f"{chat[:20]}…{hashlib.sha256(chat.encode()).hexdigest()[:16]}")
 
 
 def _newest(agent: Agent, begins: str) -> list[TalkLines]:

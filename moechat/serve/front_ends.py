@@ -108,13 +108,14 @@ class FrontEnds:
             yield 0, End()
             return
         request = chats.Request(
-            replace(history, speaker="") if history.speaker == user else history,
+            history.to(user or ""),
             who.chat, _count(body.get("n")), body.get("store") is not False and not who.is_temporary, mode == "memory",
             who.style == "spoken", wishes, who.key, user or "",
         )  # fmt: skip
-        with self._agents.lent(character, user, new=True, talks=True) as agent:
+        talk = chats.named(who.chat) if history.cue and who.chat and request.stores else ""
+        with self._agents.joined(character, user or "", talk, history.text) as (agent, group):
             try:
-                for index, one in pieces(self._chats.replies(agent, request, reply)):
+                for index, one in pieces(self._chats.replies(agent, request, reply, group)):
                     if isinstance(one, End) and (memories := reply.grounds.get(index)) is not None:
                         if who.why == "metadata":
                             one = replace(one, memories=memories)

@@ -65,9 +65,20 @@ class History:
     attachments: tuple[Attachment, ...] = ()
     is_by_character: bool = False
 
+    def to(self, user: str) -> History:
+        """With "" in the place of the name that its user goes by."""
+        turns = [
+            turn if turn.is_character or turn.speaker != user else replace(turn, speaker="") for turn in self.turns
+        ]
+        return replace(self, turns=turns, speaker="" if self.speaker == user else self.speaker)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(one.content for one in (*self.before, self.message, *self.after))
+
     @property
     def weight(self) -> int:
-        return sum(weight(one.content) for one in (*self.before, self.message, *self.after))
+        return weight(self.text)
 
 
 def read(raw: Sequence[Mapping[str, Any]], language: str = "zh", me: str = "") -> History:
@@ -107,15 +118,18 @@ def _in_group(messages: Sequence[Message], me: str, nudge: Message, language: st
             place = at
         for name, words in _said(one.content, names) if one.role == "assistant" else ():
             if name not in ("", me):
+                goes_on = bool(turns) and turns[-1].is_character and (turns[-1].speaker, turns[-1].reply) == (name, "")
+                words = f"{turns.pop().user}\n{words}" if goes_on else words  # As her own memory has it: one reply.
                 turns.append(SentTurn(words, speaker=name, is_character=True))
                 place = at
             elif turns and words:
                 turns[-1] = replace(turns[-1], reply="\n".join(filter(None, [turns[-1].reply, words])))
     now, message = turns.pop(), messages[place]
+    begun = f"{now.reply}\n" if now.reply else ""  # She goes on answering.
     attachments = _attachments(message, language) if message.role == "user" else ()
     before, after = messages[:place], messages[place + 1 :]
     return History(
-        turns, now.user, message, before, after, "", False, nudge, now.speaker, attachments, now.is_character
+        turns, now.user, message, before, after, begun, False, nudge, now.speaker, attachments, now.is_character
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from moechat.cue import Cue
 from moechat.curation.talks import own_titles
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
-from moechat.house.group import PREFIX, GroupTalk
+from moechat.house.group import GroupTalk
 from moechat.house.studio import MAX_FILE_BYTES
 from moechat.settings.character import Language
 from moechat.turn import Shown
@@ -72,16 +72,20 @@ class Desk:
 
     def conversation(self, place: Whereabouts) -> AnyTalk:
         agent = self.agent(place)
-        if place.talk.startswith(PREFIX):
+        if self._is_of_several(place):
             group = self.house.groups.of(place.talk, place.character, _user(), place.world)
-            for one in group.cast.members:
-                PASS.get().require_character(one.character)
+            for one in group.path.agents():
+                PASS.get().require_character(one)
             return group
         if not place.held:
             return agent.in_talk(place.talk)
         if (held := self._held.get((_user(), place))) is None:
             raise NotFound("that talk off the record is over")
         return held
+
+    def _is_of_several(self, place: Whereabouts) -> bool:
+        cast = self.agent(place).store.tree.cast(place.talk)
+        return bool(cast and cast.is_shared)
 
     def settled(self, place: Whereabouts, language: str) -> Whereabouts:
         """The place itself, or the nearest that is there: another character, the first talk where one off the record is over."""
@@ -226,7 +230,7 @@ class Desk:
 
     def face(self, place: Whereabouts, words: Words) -> Face:
         character = self.agent(place).character
-        several = place.talk.startswith(PREFIX)
+        several = self._is_of_several(place)
         picture, speaks = self._picture(place), self.house.connected and not several
         return Face(words, character.name, character.greeting, bool(place.held), picture, several, speaks)
 

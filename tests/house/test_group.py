@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
-import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +18,7 @@ from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
 from moechat.house.group import GroupTalk
 from moechat.turn import Ended
-from tests.groups import NAMES, Lines, agreed, build, facts, lines_of, nth
+from tests.groups import NAMES, Lines, agreed, build, facts, killed, lines_of, nth
 from tests.houses import Home, say, silent
 from tests.oblivion import nowhere
 
@@ -242,33 +240,6 @@ def test_a_long_talk_of_two_people_and_three_characters(home: Home, has_memory: 
 
 
 # ---- kills
-
-
-@dataclass
-class DyingClock(SetClock):
-    """Whoever asks it the time once too often dies there."""
-
-    left: int = 0
-
-    def now(self) -> object:  # type: ignore[override]
-        self.left -= 1
-        if self.left == 0:
-            os._exit(9)
-        return self.at
-
-
-def _work(home: Home, left: int, doing: Callable[[House], None]) -> None:
-    with home.connected(model=silent(nth), clock=DyingClock(home.clock.at, left)) as house:
-        doing(house)
-    os._exit(0)
-
-
-def killed(home: Home, left: int, doing: Callable[[House], None]) -> bool:
-    """Do something in another process that dies on the way. Whether it did."""
-    child = multiprocessing.get_context("fork").Process(target=_work, args=(home, left, doing))
-    child.start()
-    child.join(60)
-    return child.exitcode == 9
 
 
 KINDS = ("say", "retract", "correct", "forget")
