@@ -82,14 +82,14 @@ class Agents:
             return self._turns.setdefault(talk if talk.startswith(PREFIX) else f"{talk} {user}", threading.RLock())
 
     @contextlib.contextmanager
-    def joined(self, character: str, user: str, talk: str, told: str) -> Iterator[tuple[Agent, GroupTalk | None]]:
-        """As ``lent``, with the talk of several that a front end's group is: characters who are named in what it has ``told``
-        may be in it. A ``talk`` "" is none."""
+    def joined(self, character: str, user: str, talk: str, text: str) -> Iterator[tuple[Agent, GroupTalk | None]]:
+        """As ``lent``, with the talk of several that a front end's group is: characters who are named in the
+        ``text`` of a request may be in it. A ``talk`` "" is none."""
         if not talk:
             with self.lent(character, user, new=True, talks=True) as agent:
                 yield agent, None
             return
-        named = [one for one in PASS.get().among(self._house.characters()) if unquote(one) in told and one != character]
+        named = [one for one in PASS.get().among(self._house.characters()) if unquote(one) in text and one != character]
         others = [one for one in named if self._house.has_memory_of(one, user)]
         with (
             self.company(character, user, talk, new=True) as company,

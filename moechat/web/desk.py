@@ -72,7 +72,7 @@ class Desk:
 
     def conversation(self, place: Whereabouts) -> AnyTalk:
         agent = self.agent(place)
-        if self._is_of_several(place):
+        if _is_of_several(agent, place.talk):
             group = self.house.groups.of(place.talk, place.character, _user(), place.world)
             for one in group.path.agents():
                 PASS.get().require_character(one)
@@ -82,10 +82,6 @@ class Desk:
         if (held := self._held.get((_user(), place))) is None:
             raise NotFound("that talk off the record is over")
         return held
-
-    def _is_of_several(self, place: Whereabouts) -> bool:
-        cast = self.agent(place).store.tree.cast(place.talk)
-        return bool(cast and cast.is_shared)
 
     def settled(self, place: Whereabouts, language: str) -> Whereabouts:
         """The place itself, or the nearest that is there: another character, the first talk where one off the record is over."""
@@ -229,8 +225,8 @@ class Desk:
         }
 
     def face(self, place: Whereabouts, words: Words) -> Face:
-        character = self.agent(place).character
-        several = self._is_of_several(place)
+        agent = self.agent(place)
+        character, several = agent.character, _is_of_several(agent, place.talk)
         picture, speaks = self._picture(place), self.house.connected and not several
         return Face(words, character.name, character.greeting, bool(place.held), picture, several, speaks)
 
@@ -316,6 +312,11 @@ class Desk:
 def _characters(house: House) -> list[str]:
     """Those that the request reaches."""
     return PASS.get().among(house.characters())
+
+
+def _is_of_several(agent: Agent, talk: str) -> bool:
+    cast = agent.store.tree.cast(talk)
+    return bool(cast and cast.is_shared)
 
 
 def _user() -> str:
