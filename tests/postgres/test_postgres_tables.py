@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -17,7 +19,7 @@ from moechat.store.postgres import tables
 from moechat.store.postgres.connections import OwnerName, Postgres, work_key
 from moechat.store.postgres.store import PostgresStore, worlds
 from tests.houses import START, ZONE, moment, told
-from tests.pg_server import fresh_name
+from tests.pg_server import Wire, fresh_name
 
 
 @pytest.fixture
@@ -210,3 +212,20 @@ def test_a_database_that_is_not_there_is_told_in_words(address: str) -> None:
         PostgresStore(database, OwnerName("a"), clock=SetClock(moment(START)))
     assert not database.is_there()
     database.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the wire is cut by a filter of Linux")
+def test_a_server_that_falls_silent_is_told_as_one_that_is_gone(
+    address: str, tmp_path: Path, name: OwnerName, clock: SetClock
+) -> None:
+    wire = Wire(address, tmp_path)
+    database = Postgres(wire.address, size=2, timeout_s=1.0)
+    store = opened(database, name, clock)
+    told(store, clock, "你好", settle=True)
+    wire.cut()
+    for do in (store.follow, lambda: told(store, clock, "在吗"), database.claimed(name.id).__enter__):
+        with pytest.raises(DiskError, match="the database does not answer"):
+            do()
+    database.close()
+    wire.shutdown()
+    wire.server_close()

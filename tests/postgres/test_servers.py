@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
+import subprocess
+import sys
 import threading
+import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +23,7 @@ from starlette.testclient import TestClient
 from moechat.cli.main import main
 from moechat.clock import SetClock
 from moechat.errors import ConfigError, DiskError, Locked, MoeChatError
+from moechat.model import Exchange
 from moechat.serve.server import make_app
 from moechat.settings import config as settings
 from moechat.store.postgres.connections import OwnerName
@@ -28,6 +36,11 @@ from tests.table_twins import database_at, walked
 from tests.views import view
 
 STEPS, SOAK_STEPS = 60, 20_000
+MANY = 2000  # exchanges, so that a move takes its time
+PATIENCE_S = 60.0
+# It ends the connection that shows that a worker lives.
+END_OF = """SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
+    WHERE locktype = 'advisory' AND (classid::bigint << 32 | objid::bigint) = %s"""
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +147,47 @@ def test_what_is_on_its_way_holds_a_move_up(
     assert users(store) == ["你在吗"]
 
 
+def test_a_reply_whose_worker_is_taken_for_dead_loses_nothing_when_its_memory_moves_meanwhile(
+    addresses: list[str], reach: Callable[..., Servers], mover: Servers, name: OwnerName, clock: SetClock
+) -> None:
+    worker = reach()
+    store = opened(worker, name, clock)
+    id_ = store.log.begin("你在吗", clock.now())
+    store.log.rest(id_, [])
+    with psycopg.connect(owned(addresses[0])) as connection:
+        assert connection.execute(END_OF, (worker.home.worker,)).fetchall() == [(True,)]
+    pieces: list[str] = []
+    has_moved = threading.Event()
+
+    def stream() -> None:
+        while not has_moved.is_set():
+            pieces.append(f"{len(pieces)} ")
+            store.log.stream(id_, pieces[-1])
+
+    thread = threading.Thread(target=stream)
+    thread.start()
+    for to in ("b", "c", HOME) * 3:
+        assert move(mover, name.id, to)[0]
+    has_moved.set()
+    thread.join()
+    assert [one for one, count in rows(mover, name).items() if count] == [HOME]
+    other = opened(reach(), name, clock)
+    assert other.log.settle() == [id_]
+    assert other.exchanges.get(id_).char == "".join(pieces)
+
+
+def moved_later(mover: Servers, name: OwnerName, to: str) -> None:
+    """The servers hear a moment later that a mover is gone: until they do, they say that it is being moved."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            move(mover, name.id, to)
+            return
+        except Locked:
+            if time.monotonic() > until:
+                raise
+
+
 class Dying(BaseException):
     """The program dies here."""
 
@@ -182,12 +236,52 @@ def test_a_move_that_is_killed_at_any_statement_loses_nothing_and_is_finished_la
             words.append(f"第{count}刀")
         places_after.add("there" if mover.find(name.id).name == to else "here")
         moved_on = places[(places.index(to) + (count % 3 == 0)) % len(places)]
-        move(mover, name.id, moved_on)
+        moved_later(mover, name, moved_on)
         assert users(store) == words
         assert [one for one, rows_there in rows(mover, name).items() if rows_there] == [moved_on]
         assert not any(mark and mark.arrives for mark in (mover.mark(one, name.id) for one in mover.by_name.values()))
         count += step
     assert places_after == {"here", "there"}
+
+
+@pytest.mark.slow
+def test_a_mover_that_is_killed_at_any_moment_loses_nothing_and_a_later_one_leaves_nothing_behind(
+    addresses: list[str], reach: Callable[..., Servers], mover: Servers, name: OwnerName, clock: SetClock
+) -> None:
+    chance, store, words = random.Random(int(os.environ.get("SEED", "1"))), opened(reach(), name, clock), list[str]()
+    start = clock.now() - timedelta(days=400)
+    store.imports.add(
+        [Exchange("", start + timedelta(hours=n), f"第{n}件事", "嗯。") for n in range(MANY)], talk="", by="rules"
+    )
+    begun = time.perf_counter()
+    move(mover, name.id, "b")
+    whole_s, halves = time.perf_counter() - begun, 0
+    for number in range(int(os.environ.get("KILLS", "8"))):
+        here = mover.find(name.id).name
+        to, moved_on = chance.choice([one for one in mover.by_name if one != here]), chance.choice([*mover.by_name])
+        where = " ".join(owned(address) for address in addresses)
+        options = [where, str(name.id), to, str(chance.uniform(0, 1.2 * whole_s))]
+        assert (
+            subprocess.run([sys.executable, "-m", "tests.postgres.test_servers", *options]).returncode
+            == -signal.SIGKILL
+        )
+        halves += sum(map(bool, rows(mover, name).values())) > 1
+        if number % 2:
+            words.append(f"第{number}刀")
+            told(store, clock, words[-1], settle=True)
+        moved_later(mover, name, moved_on)
+        assert users(store) == words
+        assert store.verify() == (MANY + len(words), [])
+        assert [one for one, count in rows(mover, name).items() if count] == [moved_on]
+        assert not any(mark and mark.arrives for mark in (mover.mark(one, name.id) for one in mover.by_name.values()))
+    print(f"{halves} of them left words at two places")
+
+
+def moving(addresses: str, owner: str, to: str, lasts_s: str) -> None:
+    """A mover who is killed after so long, or when it is done."""
+    servers = Servers.of(database_at(addresses, size=2))
+    threading.Timer(float(lasts_s), os.kill, (os.getpid(), signal.SIGKILL)).start()
+    move(servers, uuid.UUID(owner), to)
 
 
 def test_three_servers_and_memory_are_the_same_after_any_walk(addresses: list[str]) -> None:
@@ -305,3 +399,7 @@ def test_names_of_servers_are_checked(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=key) as caught:
             settings.load(home.config)
         assert "secret" not in str(caught.value)
+
+
+if __name__ == "__main__":
+    moving(*sys.argv[1:])

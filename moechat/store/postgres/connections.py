@@ -22,7 +22,7 @@ from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from pgvector.psycopg import register_vector
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolClosed
 
 from moechat.errors import DiskError, DiskFault, Locked
@@ -41,6 +41,8 @@ T = TypeVar("T")
 OWNERS = 'SELECT "character", "user", world FROM owners ORDER BY 1, 2, 3'
 AWAY_POLL_S = 0.05  # How often a database that is away is asked again, until the time-out.
 PROVED_S = 10.0  # So long the connection that holds a worker's locks is taken to be there, unless it was ended.
+# A server that died without a word is found while an answer is waited for, too, unless the address says otherwise.
+ALIVE = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 CONNECT_S = 0.5  # How long one connection may take to be made; then whoever waits asks for another one.
 
 
@@ -78,11 +80,19 @@ class Postgres:
         searches: bool = False,
         direct: str = "",
     ) -> None:
-        self.timeout_s, self.each_time, self.searches, self._direct = timeout_s, each_time, searches, direct or address
+        self.timeout_s, self.each_time, self.searches = timeout_s, each_time, searches
         parts = conninfo_to_dict(address)
+        silence: dict[str, Any] = {
+            **ALIVE,
+            "tcp_user_timeout": int(1000 * timeout_s),
+            "connect_timeout": max(2, int(timeout_s)),
+        }
+        self.address, self._direct = (
+            make_conninfo(**silence | conninfo_to_dict(one)) for one in (address, direct or address)
+        )
         self.place = f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"
         self._pool = ConnectionPool(
-            address, connection_class=OwnedConnection, min_size=1, max_size=size, timeout=timeout_s, configure=_configure,
+            self.address, connection_class=OwnedConnection, min_size=1, max_size=size, timeout=timeout_s, configure=_configure,
             open=False, reconnect_timeout=CONNECT_S / 2,
             kwargs={"autocommit": True, "application_name": "moechat"} | ({"prepare_threshold": None} if each_time else {}),
         )  # fmt: skip
@@ -206,7 +216,7 @@ class Postgres:
                 self._on_life("SELECT 1")
                 self._proved = time.monotonic()
                 return
-        self._life = OwnedConnection.connect(self._direct, autocommit=True, connect_timeout=max(2, int(self.timeout_s)))
+        self._life = OwnedConnection.connect(self._direct, autocommit=True)
         self._on_life("SELECT pg_advisory_lock(%s)", [self.worker])
         self._proved = time.monotonic()
 

@@ -43,7 +43,7 @@ class Known:
                 rest = [id_ for id_ in values["ids"] if (statement, (("ids", id_),)) not in self._answers]
                 return {"ids": rest} if rest else None
             key = _key(statement, values)
-            if _ELSEWHERE.isdisjoint(tables_of(statement)):
+            if _is_kept(statement):
                 self._used[key] = 2  # A turn has two changes.
             return None if key in self._answers else values
 
@@ -61,17 +61,14 @@ class Known:
                 )  # those are in the order of their numbers
             key = _key(statement, values)
             rows_or_none = self._answers.get(key)
-            if rows_or_none is not None and (
-                len(rows_or_none) > MAX_ROWS or not _ELSEWHERE.isdisjoint(tables_of(statement))
-            ):
+            if rows_or_none is not None and not _is_kept(statement, rows_or_none):
                 del self._answers[key]
             return rows_or_none
 
     def put(self, statement: str, values: Values, rows: Rows, version: int, *, once: bool = False) -> None:
         """``once``: also what is too long to be kept."""
         column = id_column(statement, values)
-        is_short = len(rows) <= MAX_ROWS and _ELSEWHERE.isdisjoint(tables_of(statement))
-        if not (is_short or once or column is not None):
+        if not (_is_kept(statement, rows) or once or column is not None):
             return
         with self._lock:
             if version != self.version:
@@ -121,6 +118,11 @@ class Known:
             for statement, values in old
             if "since" not in dict(values) and statement != REPLIES
         ]
+
+
+def _is_kept(statement: str, rows: Rows = ()) -> bool:
+    """Else an answer is given once."""
+    return len(rows) <= MAX_ROWS and "array_agg" not in statement and _ELSEWHERE.isdisjoint(tables_of(statement))
 
 
 @lru_cache(maxsize=512)

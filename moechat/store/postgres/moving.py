@@ -20,6 +20,7 @@ from moechat.store.postgres.servers import PLACE, SEND, PlaceMark, Servers
 log = logging.getLogger(__name__)
 PATIENCE_MS = 10_000  # So long the owner's own writers are waited for.
 OF_OWNER = tuple(table for table in tables.TABLES if table != "places")
+# Whoever writes is waited for and waits, the pieces of a reply too: then they find the owner elsewhere.
 OWNER_ROW = "SELECT 1 FROM owners WHERE owner_id = %(owner)s FOR UPDATE"
 WORKERS = "SELECT worker FROM replies WHERE owner_id = %(owner)s"
 SEND_ON = "UPDATE places SET server = %(server)s WHERE owner_id = %(owner)s AND server = %(old)s AND NOT arrives"

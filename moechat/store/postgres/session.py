@@ -10,20 +10,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from moechat.errors import DiskError, MoeChatError
-from moechat.store.database import BEAT, PULSE, Pulse, StoreSession, Values
+from moechat.store.database import BEAT, PAIR, PULSE, Pulse, StoreSession, Values
 from moechat.store.postgres.connections import OwnedConnection, OwnerName, Postgres
 from moechat.store.postgres.known import Known, Rows
 from moechat.store.postgres.servers import ELSEWHERE, HERE, HOME, HOPS, SEND, PlaceMark, Servers
 from moechat.store.table_replies import REPLIES
 
+ARRAY_HEAD, ARRAY_STEP = 20, 12  # Bytes of an array as it is sent: before all, and of each number with its size.
 KNOW = """INSERT INTO owners (owner_id, "character", "user", world, identity)
     VALUES (%(owner)s, %(character)s, %(user)s, %(world)s, %(identity)s) ON CONFLICT (owner_id) DO NOTHING
     RETURNING 1"""
-LOCK = f"{PULSE} FOR UPDATE"
+# Two writers exclude each other by it, and none excludes who writes pieces of a reply without it (``STAY``). A move excludes all.
+LOCK = f"{PULSE} FOR NO KEY UPDATE"
+STAY = "SELECT 1 FROM owners WHERE owner_id = %(owner)s FOR KEY SHARE"
+# The rows of another statement as two arrays, which take a tenth of the time.
+PACKED = "SELECT array_send(array_agg(key)), array_send(array_agg(moment)) FROM ({}) AS pairs (key, moment)"
+EMPTY = b"\0" * ARRAY_HEAD
 LEAVE_HOME = "DELETE FROM owners WHERE owner_id = %(owner)s"
 T = TypeVar("T")
 
@@ -38,7 +46,7 @@ class Step:
     rows: Sequence[Values] = ()
 
 
-IS_HERE = Step(HERE, {})
+IS_HERE, STAYS = Step(HERE, {}), Step(STAY, {})
 
 
 class OwnerSession(StoreSession):
@@ -116,6 +124,17 @@ class OwnerSession(StoreSession):
             return self.all(statement, values, binary=binary)
         return list(answer)
 
+    def pairs(self, statement: str) -> NDArray[np.void]:
+        [columns] = self.all(self.packing(statement))
+        keys, moments = (column or EMPTY for column in columns)
+        pairs = np.zeros((len(keys) - ARRAY_HEAD) // ARRAY_STEP, PAIR)
+        for name, column, kind in (("key", keys, ">i8"), ("moment", moments, ">f8")):
+            pairs[name] = np.frombuffer(column, [("size", ">i4"), ("value", kind)], offset=ARRAY_HEAD)["value"]
+        return pairs
+
+    def packing(self, statement: str) -> str:
+        return PACKED.format(statement)
+
     def gather(self, questions: Sequence[tuple[str, Values]]) -> None:
         if len(questions) > 1:
             version = self._known.version
@@ -148,17 +167,15 @@ class OwnerSession(StoreSession):
         if self.is_writing:
             self._waiting.append(Step(statement, dict(values)))
             return 1
-        step = Step(statement, values)
-        count = self._at_once([step], durably=durably, counts=True)
+        _, count = self._at_once([STAYS, Step(statement, values)], durably=durably, counts=True)
         self._known.forget(statement, [values])
-        return int(count[0][0][0])
+        return int(count[0][0])
 
     def do_all(self, statements: Sequence[str], values: Values) -> None:
         if self.is_writing:
             super().do_all(statements, values)
             return
-        steps = [Step(statement, values) for statement in statements]
-        self._at_once(steps)
+        self._at_once([STAYS, *(Step(statement, values) for statement in statements)])
         for statement in statements:
             self._known.forget(statement, [values])
 
