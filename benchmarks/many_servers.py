@@ -181,7 +181,7 @@ def run(home: Home, places: Sequence[tuple[str, Any]], poolers: Sequence[str], a
             one.join()
         seconds = time.perf_counter() - begun
         done = [one for one in answers if one["status"] == 200]
-        spent = {"trips": trips(poolers) - before, "cpu_ms_of_the_database": 1000 * (database.look() - cpu),
+        costs = {"trips": trips(poolers) - before, "cpu_ms_of_the_database": 1000 * (database.look() - cpu),
                  "cpu_ms_of_the_workers": 1000 * (workers.look() - worker_cpu)}  # fmt: skip
     away = [one for one in answers if killed_at < one["at"] < back_at]
     others = [one for one in away if one["user"] not in hers]
@@ -192,7 +192,7 @@ def run(home: Home, places: Sequence[tuple[str, Any]], poolers: Sequence[str], a
         "while_away_s": back_at - killed_at, "others_while_away": len(others), **times([one["ms"] for one in others], "others"),
         "errors": Counter((one["status"], "hers" if one["user"] in hers else "others") for one in failed).most_common(),
         "words": Counter(one["words"][:160] for one in failed).most_common(4),
-        **{f"{name}_a_turn": value / max(1, len(done)) for name, value in spent.items()},
+        **{f"{name}_a_turn": value / max(1, len(done)) for name, value in costs.items()},
     }  # fmt: skip
     told_again = Counter[Any]()  # By its key what is asked again is the same turn.
     report |= counted(home.data.parent, args.users, done, told_again)

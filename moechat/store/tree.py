@@ -443,7 +443,7 @@ class Tree(Growth):
 
     def _oldest_first(self, ids: Iterable[str]) -> list[str]:
         ids = list(ids)
-        if len(ids) > 1 and (known := len(self._number)) < len(self.parents):
-            new = list(self.parents)[known:]  # a list at once: another thread may add to it meanwhile
-            self._number.update(zip(new, count(known), strict=False))
+        if len(ids) > 1 and (first := len(self._number)) < len(self.parents):
+            new = list(self.parents)[first:]  # a list at once: another thread may add to it meanwhile
+            self._number.update(zip(new, count(first), strict=False))
         return sorted(ids, key=self._number.__getitem__) if len(ids) > 1 else ids
