@@ -34,7 +34,7 @@ class SentTurn:
 @dataclass(frozen=True, slots=True)
 class TalkLine:
     """An exchange of ours with all its replies; ``chosen`` is the one that stands, and ``is_over`` whether it is too late for
-    the same words to mean it again. ``speaker`` is who said the message, "" the user."""
+    the same words to mean it again. ``speaker`` is who said the message, "" the user. Not all of it ``stands``."""
 
     id: str
     parent: str | None
@@ -43,6 +43,7 @@ class TalkLine:
     chosen: int = -1
     is_over: bool = True
     speaker: str = ""
+    stands: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,11 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     twins = [line.id for line in tree.values() if line.parent == parent and line.user == folded(message)]
     again = leaf if leaf in twins else twins[-1] if twins else ""
     next_leaf = again or parent or leaf or ""
+    is_group = any(turn.is_character for turn in turns)
     is_edited, are_bare = not (rewrites or is_framed), all(theirs[i].reply == sent[i].reply for i, _ in pairs)
     sure = [(i, j) for i, j in pairs if is_edited and _likeness(theirs[i], path[j]) > LITTLE]
-    gaps = [(turns[i + 1 : k], path[j + 1 : m]) for (i, j), (k, m) in pairwise([(-1, -1), *sure])]
+    between = pairwise([(-1, -1), *sure])
+    gaps = [(turns[i + 1 : k], [line for line in path[j + 1 : m] if line.stands]) for (i, j), (k, m) in between]
     return Alignment(
         choices=tuple((id_, at) for id_, at in choices if at >= 0),
         corrections=changed if is_edited and len(changed) < len(matched) else {},
@@ -112,6 +115,7 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
             for there, ours in gaps
             if len(there) == len(ours)
             for line, turn in zip(ours, there, strict=True)
+            if not is_group or line.speaker == turn.speaker
         ),
         before=tuple(line.id for line in path[: sure[0][1]]) if sure and sure[0] == pairs[0] and not sure[0][0] else (),
         leaf=next_leaf if next_leaf != leaf else "",
@@ -201,7 +205,8 @@ def _with_kin(turns: Sequence[SentTurn], lines: Sequence[TalkLine]) -> list[Sent
     kin: dict[int, str] = {}
     for line in sorted(ours.keys() & theirs.keys(), key=weight):
         kin[theirs[line]] = lines[ours[line]].id
-    return [SentTurn(folded(turn.user), folded(turn.reply), kin.get(at, "")) for at, turn in enumerate(turns)]
+    return [replace(turn, user=folded(turn.user), reply=folded(turn.reply), kin=kin.get(at, ""))
+            for at, turn in enumerate(turns)]  # fmt: skip
 
 
 def _closest(
@@ -213,7 +218,7 @@ def _closest(
     tips = [id_ for id_ in tree if id_ not in parents][-MAX_BRANCHES_COMPARED:]
     best: tuple[int, Sequence[SentTurn], Sequence[TalkLine], list[tuple[int, int]]] = (-1, turns, (), [])
     users, replies = without_frame([turn.user for turn in turns]), without_frame([turn.reply for turn in turns])
-    bare = [SentTurn(user, reply, turn.kin) for user, reply, turn in zip(users, replies, turns, strict=True)]
+    bare = [replace(turn, user=user, reply=reply) for user, reply, turn in zip(users, replies, turns, strict=True)]
     for theirs in (turns, bare):
         if theirs != turns and len(best[3]) == len(turns):
             break
@@ -269,6 +274,8 @@ def _run(turns: Sequence[SentTurn], path: Sequence[TalkLine]) -> int:
 
 def _likeness(turn: SentTurn, line: TalkLine) -> int:
     """What a turn and an exchange have in common, 0 for nothing. A short text alone says little."""
+    if turn.is_character and turn.speaker != line.speaker:
+        return 0
     user = turn.user == line.user
     reply = bool(turn.reply) and any(_same_reply(turn.reply, one) for one in line.replies)
     if user and (reply or not turn.reply):

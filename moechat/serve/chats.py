@@ -424,5 +424,6 @@ def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:
         speaker = exchange.speaker if exchange else ""
         patience = pause if exchange is None or exchange.status == "done" else SOON_AGAIN
         is_over = exchange is None or agent.now() - exchange.at >= patience
-        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, is_over, speaker))
+        stands = id_ not in tree.retracted
+        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, is_over, speaker, stands))
     return TalkLines(name, lines, leaf)
