@@ -1,6 +1,6 @@
 """A past of 20,000 messages over three years, brought along: time, memory, questions, a kill half-way, and back again.
 
-    python benchmarks/past.py [--messages 20000] [--embedding builtin] [--json]
+    python -m benchmarks.past [--messages 20000] [--embedding builtin] [--json]
 
 The talk is SillyTavern's form, made up, with twenty happenings hidden in it. It is imported by a process that is killed half-way
 and by one that goes on; ten of the questions ask by date, ten by meaning. Last it is taken back, and every file is searched for
@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from year_talk import Talk
 
+from benchmarks.year_talk import Talk
 from moechat.house import House
 
 PLANTED = (  # (what was said on one day, a question by meaning, the word that answers)
@@ -165,8 +165,8 @@ def listed(home: Path) -> list[str]:
         sys.executable,
         "-m",
         "moechat",
-        "log",
         "talks",
+        "list",
         "--data",
         str(home / "data"),
         "--config",

@@ -76,10 +76,10 @@ def kind_named(name: str) -> OfficialKind | None:
 # ---- a record's values, as its file writes them
 
 
-def values_of(one: OfficialMemory) -> dict[str, str]:
+def values_of(one: OfficialMemory, words: Words) -> dict[str, str]:
     """Every key of a record as text; what is as it is by default is left empty."""
     if isinstance(one, Lore):
-        return {key: _value(one, key) for key in LORE_FIELDS}
+        return {key: _value(one, key, words) for key in LORE_FIELDS}
     at = one.at.strftime("%Y-%m-%dT%H:%M") if one.at else ""
     if isinstance(one, Fact):
         d = one.draft
@@ -99,18 +99,18 @@ def values_of(one: OfficialMemory) -> dict[str, str]:
     }
     span = "/".join(f"{moment:%Y-%m-%dT%H:%M}" for moment in event.happened or ())
     return texts | {name: "" if value == plain else f"{value:g}" for name, (value, plain) in shares.items()} | {
-        "time": at, "happened": span, "topic": event.topic, "keywords": "、".join(event.keywords),
-        "related": "、".join(event.related),
+        "time": at, "happened": span, "topic": event.topic, "keywords": words.row(event.keywords),
+        "related": words.row(event.related),
     }  # fmt: skip
 
 
-def _value(entry: Lore, key: str) -> str:
+def _value(entry: Lore, key: str, words: Words) -> str:
     """A field of an entry as text; numbers that are as usual are left empty."""
     value, style = getattr(entry, key), LORE_FIELDS[key]
     if style in CHOICES:
         return str(value).lower()
     if style == "list":
-        return "、".join(value)
+        return words.row(value)
     if isinstance(value, str):
         return value
     return "" if value == getattr(USUAL_ENTRY, key) else f"{value:g}"
@@ -163,7 +163,7 @@ def performed(here: Visit, verb: str, doing: str, action: Action) -> str:
         values = {"type": kind, "fields": changed(kind, action, defaults(kind))}
     else:
         one = here.agent.official.unfilled().get(id_)
-        values = {"id": id_, "fields": changed(official_kind(one), action, values_of(one))}
+        values = {"id": id_, "fields": changed(official_kind(one), action, values_of(one, here.words))}
         if not values["fields"]:
             return one.id
     [made] = perform(author.VERBS[verb], here.agent, values, here.passed)
@@ -192,7 +192,7 @@ def _opened(here: Visit, one: OfficialMemory, doing: str, remark: str) -> Markup
     speakers = speakers_of(here.agent, words)
     parts = [
         (_label(kind, name, words), value_in_words(name, value, speakers, words))
-        for name, value in values_of(one).items()
+        for name, value in values_of(one, words).items()
         if name not in HEAD[kind] and value and (name, value) not in USUAL
     ]
     return Markup(draw.record_opened(one.id, parts, one.file if isinstance(one, Lore) else "", remark))
@@ -200,7 +200,7 @@ def _opened(here: Visit, one: OfficialMemory, doing: str, remark: str) -> Markup
 
 def _row(one: OfficialMemory, words: Words) -> MemoryRow:
     if isinstance(one, Lore):
-        text = f"{one.keyword}：{one.text}"
+        text = words("entry_told", name=one.keyword, text=one.text)
         file = one.file if one.enabled else f"{one.file} · {words('switched_off')}"
         return MemoryRow(Memory(one.id, "lore", None, text, "author"), file=file)  # type: ignore[arg-type]
     if isinstance(one, Fact):
@@ -210,7 +210,7 @@ def _row(one: OfficialMemory, words: Words) -> MemoryRow:
 
 def record_form(kind: OfficialKind, words: Words, one: OfficialMemory | None = None) -> Markup:
     """The form of a record; without one it makes a new one."""
-    values = values_of(one) if one else defaults(kind)
+    values = values_of(one, words) if one else defaults(kind)
     plain, rest = PLAIN[kind], [key for key in OFFICIAL_FIELDS[kind] if key not in PLAIN[kind]]
     used = sum(bool(values.get(key)) and (key, values[key]) not in USUAL for key in rest if key != "file")
     more = [_field(kind, key, values, words) for key in rest if not (one and key == "file")]

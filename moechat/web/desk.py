@@ -161,18 +161,18 @@ class Desk:
                 *([words("unknown_files", names=words.row(strangers))] if strangers else [])]  # fmt: skip
         return around | {
             "name": name,
-            "talks": str(draw.talks(self._talks(place, agent), place)),
+            "talks": str(draw.talks(self._talks(place, agent, words), place)),
             "title": self.title(place, agent, words),
             "problems": str(macros("parts", words).problems(in_words)),
             "write": words("write", name=name),
             "kept": talk_list.kept(place, agent, words),
         }
 
-    def _talks(self, place: Whereabouts, agent: Agent, *, every: bool = False) -> TalkList:
+    def _talks(self, place: Whereabouts, agent: Agent, words: Words, *, every: bool = False) -> TalkList:
         """The talks that one can go to with this character."""
         around = (_user(), place.character, place.world)
         held = {one: talk for (user, one), talk in self._held.items() if (user, one.character, one.world) == around}
-        return talk_list.listed(place, agent, held, self.house.worlds(place.character, _user()), every=every)
+        return talk_list.listed(place, agent, held, self.house.worlds(place.character, _user()), words, every=every)
 
     def one_talk(self, place: Whereabouts, words: Words) -> View:
         """What can be done with a talk: ``{html}``."""
@@ -198,7 +198,9 @@ class Desk:
         draw, cast = macros("talk", words), agent.store.tree.cast(place.talk)
         name = words.row(one.name for one in cast.members) if cast else agent.character.name
         held = self._held.get((_user(), place))
-        own = own_titles(held.path.store, [""])[""] if held else talk_list.called(agent, [place.talk])[place.talk]
+        own = (
+            own_titles(held.path.store, [""])[""] if held else talk_list.called(agent, [place.talk], words)[place.talk]
+        )
         called = draw.talk_name(place, own)
         return str(draw.header(name, place, called, self.house.connected, model, self._picture(place)))
 
@@ -293,7 +295,7 @@ class Desk:
         """Which talks are called so and where it was said, "": all talks: ``{html}``."""
         agent = self.agent(place)
         held = self._held.get((_user(), place))
-        entries = self._talks(place, agent, every=True).entries
+        entries = self._talks(place, agent, words, every=True).entries
         return {"html": talk_list.hits(text, agent, held, entries, place, words)}
 
     def around(self, place: Whereabouts, words: Words, id_: str) -> View:

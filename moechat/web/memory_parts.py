@@ -62,7 +62,7 @@ def value_in_words(name: str, value: object, speakers: Speakers, words: Words) -
     if name in NAMED and f"value_{str(value).lower()}" in words:
         return words(f"value_{str(value).lower()}", name=speakers.character)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return "、".join(crumbs(str(one)) for one in value)
+        return words.row(crumbs(str(one)) for one in value)
     if isinstance(value, float):
         return f"{value:.2f}"
     if name in ("subject", "object") and value in (*USER_NAMES.values(), "user"):

@@ -443,7 +443,7 @@ def _event_fields(details: Details, words: Words) -> list[tuple[str, str, int, s
     values = {key: details.fields.get(key, "") for key in FORM["event"]} | {"text": details.memory.text}
     span = values["happened"]
     texts = {
-        key: "、".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        key: words.row(map(str, value)) if isinstance(value, list | tuple) else str(value)
         for key, value in values.items()
     }
     texts["happened"] = "/".join(str(moment)[:16] for moment in span) if isinstance(span, Sequence) else ""

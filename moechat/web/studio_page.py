@@ -63,7 +63,7 @@ def _why_shut(here: Visit) -> str:
 
 
 def _persona(here: Visit, look: StudioLook) -> Markup:
-    texts = texts_of(here.house, here.name)
+    texts = texts_of(here.house, here.name, here.words)
     plain = [(key, texts[key], lines) for key, lines in PLAIN_KEYS.items()]
     more = [(key, texts[key], lines) for key, lines in MORE_KEYS.items() if key != "language"]
     greetings = [(key, text) for key, text in texts.items() if key.startswith(GREETING)]

@@ -17,6 +17,7 @@ from moechat.web import author_room, memory_room
 from moechat.web.clicks import Action, Note, Visit
 from moechat.web.memory_room import AUTHOR, MemoryLook
 from moechat.web.tray import Tray
+from moechat.web.words import Words
 
 PARTS = ("persona", "book", "files", "you", "along")
 PLAIN_KEYS: Mapping[str, int] = {"name": 0, "persona": 8, "greeting": 4, "examples": 6}
@@ -195,16 +196,16 @@ def _erased(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
 # ---- what it is made of
 
 
-def texts_of(house: House, name: str) -> dict[str, str]:
+def texts_of(house: House, name: str, words: Words) -> dict[str, str]:
     """Every key of the form as text, as file and card have them."""
     values = house.studio.values(name)
     greetings = {f"{GREETING}{n}": text for n, text in enumerate(values.get("greetings", ()), 1)}
     texts = {key: as_text(key, values.get(key, "")) for key in (*PLAIN_KEYS, *MORE_KEYS) if key != "tags"}
-    return texts | greetings | {"tags": "、".join(values.get("tags", ()))}
+    return texts | greetings | {"tags": words.row(values.get("tags", ()))}
 
 
 def _persona_saved(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
-    before = texts_of(here.house, here.name)
+    before = texts_of(here.house, here.name, here.words)
     has_card = (
         here.house.studio.folder(here.name) / CARD
     ).exists()  # What is only taken out would be the card's again.

@@ -55,6 +55,7 @@ def listed(
     agent: Agent,
     held: Mapping[Whereabouts, Conversation],
     worlds: Iterable[str],
+    words: Words,
     *,
     every: bool = False,
 ) -> TalkList:
@@ -67,7 +68,7 @@ def listed(
     names = [one.name for one in (ordered if every else ordered[:MAX_LISTED])]
     if place.talk and place.talk not in names:
         names.append(place.talk)
-    title_of = called(agent, names)
+    title_of = called(agent, names, words)
     here = [
         TalkEntry(
             replace(place, talk=name, held=0), title_of[name], bool(talk and talk.pinned), bool(talk and not talk.away)
@@ -81,10 +82,10 @@ def listed(
     return TalkList([*first, *here, *aside, *elsewhere], max(0, len(ordered) - len(here)))
 
 
-def called(agent: Agent, names: Iterable[str]) -> dict[str, str]:
+def called(agent: Agent, names: Iterable[str], words: Words) -> dict[str, str]:
     """What talks are called; one of several, until somebody says something, by who is in it."""
     casts = {name: agent.store.tree.cast(name) for name in names}
-    company = {name: "、".join(one.name for one in cast.members) if cast else "" for name, cast in casts.items()}
+    company = {name: words.row(one.name for one in cast.members) if cast else "" for name, cast in casts.items()}
     return {name: text or company[name] for name, text in titles(agent.store, casts).items()}
 
 

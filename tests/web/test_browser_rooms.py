@@ -152,7 +152,7 @@ def test_the_author_writes_in_english_on_a_phone(tmp_path: Path, browser: Browse
         room.get_by_role("button", name="Edit").click()
         room.get_by_label("Keyword", exact=True).fill("the half boat")
         room.get_by_role("button", name="Save").click()
-        expect(memory(page, "the half boat：a tea house")).to_contain_text("world_book.yaml")
+        expect(memory(page, "the half boat: a tea house")).to_contain_text("world_book.yaml")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         enter(page, "topics")
         expect(room.locator(".treemap .tile").first).to_be_visible()
