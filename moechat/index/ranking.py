@@ -168,6 +168,8 @@ class _Ranking:
         self.vector = vector if index.vectors is not None else None
         self.order = index.order()
         self.meant = {i for i, name in enumerate(index.speakers) if traits.names(text, name)}
+        is_of_character = self.meant or traits.side_meant(text) == traits.CHARACTER_SIDE
+        self.bare = 0 if is_of_character else traits.BARE
         tokens = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
         worth = index.lexical.idf(tokens)
         rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
@@ -257,7 +259,7 @@ class _Ranking:
             "speaker": self._said_by_meant(docs),
             "tells": (bits & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
             "name": bits & traits.NAMES > 0,
-            "asks": self.index.column("asking")[docs],
+            "asks": self.index.column("asking")[docs] * (1.0 + self._only_asks(docs)),
             "hint": self.hinted[docs],
             "lately": np.exp(-(self.order.times[-1] - self.index.column("time")[docs]) / LATELY_S)
             * traits.telling(self.text),
@@ -273,11 +275,13 @@ class _Ranking:
         table, lengths = lexical.counts(docs, self.names)
         table[~self.visible[docs]] = 0
         table = np.vstack([table, np.zeros((1, len(self.names)), np.float32)])
+        lent = np.where(np.append(self._only_asks(docs), False)[:, None], np.float32(0), table)
+        is_reply = (docs[at[0]] % 2 == traits.CHARACTER_SIDE)[:, None]
         lengths = np.append(lengths, np.float32(0))
         share = self.worth / max(float(self.worth.sum()), 1e-9)
         counts, sizes = np.zeros((len(at[0]), len(self.names)), np.float32), np.zeros(len(at[0]), np.float32)
         for distance, fading in FADING.items():
-            counts += np.float32(fading) * table[at[distance]]
+            counts += np.float32(fading) * np.where(is_reply, lent[at[distance]], table[at[distance]])
             sizes += np.float32(fading) * lengths[at[distance]]
         usual = lexical.average_length * sum(FADING.values())
         window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
@@ -296,7 +300,10 @@ class _Ranking:
         above = np.append(above, 0.0)
         cosine = np.append(np.where(cosine == MISSING, np.nan, cosine), np.nan)
         self.cosine = cosine[at[0]]
-        return above[at[0]], np.sum([weight * above[at[distance]] for distance, weight in NEAR.items()], axis=0)
+        lent = np.where(np.append(self._only_asks(docs), False), 0.0, above)
+        is_reply = docs[at[0]] % 2 == traits.CHARACTER_SIDE
+        lends = [weight * np.where(is_reply, lent[at[d]], above[at[d]]) for d, weight in NEAR.items()]
+        return above[at[0]], np.sum(lends, axis=0)
 
     def _usual_cosine(self) -> tuple[float, float]:
         """Mean and standard deviation over about five hundred documents spread evenly: the model's own scale."""
@@ -306,6 +313,12 @@ class _Ranking:
         sample = self.index.vectors.dot(docs[:: max(1, len(docs) // 500)], self.vector)
         sample = sample[sample != MISSING].astype(np.float64)
         return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
+
+    def _only_asks(self, docs: Ints) -> NDArray[np.bool_]:
+        """Which are bare questions of the user's, where the text is not about the character's own words. What they ask for was
+        told elsewhere: they stand below all that tells, and lend the reply neither words nor meaning."""
+        bare: NDArray[np.bool_] = (docs % 2 == traits.USER_SIDE) & (self.index.column("traits")[docs] & self.bare > 0)
+        return bare
 
     def _said_by_meant(self, docs: Ints) -> Floats:
         if self.meant and len(self.meant) < len(self.index.speakers):

@@ -17,10 +17,10 @@ USER_SIDE, CHARACTER_SIDE = 0, 1
 NO_NAMES = frozenset({"我", "你", "您", "i", "me", "you", "user", "用户", "ai", "assistant"})
 """What a speaker may be called without being named by it."""
 
-ASKS, TELLS_TIME, NAMES, NOTHING = 1, 2, 4, 8
+ASKS, TELLS_TIME, NAMES, NOTHING, BARE = 1, 2, 4, 8, 16
 UNREAD = 128  # No trait: a reader raised over the text.
-_QUESTION_END = re.compile(r"[?？][^\w?？]*$|[吗呢][\s。.~]*$")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*")
+_CLAUSE = re.compile(r"[^.,!?。，！？\n]+[.,!?。，！？\n]*")
 _FORMS = patterns(Path(__file__).with_name("traits.ini"))["traits"]
 _FEW = 3  # Words of a matter that say little.
 _BRACKET = re.compile(r"[\[【]")
@@ -106,10 +106,13 @@ def asks_when(text: str) -> bool:
 
 
 def of(text: str) -> int:
-    """The bits ``ASKS`` (it ends with a question), ``TELLS_TIME``, ``NAMES`` (a name or a title) and ``NOTHING`` (it says that
-    one does not know, and little else)."""
+    """The bits ``ASKS`` (it ends with a question), ``BARE`` (it is a question and tells nothing beside it), ``TELLS_TIME``,
+    ``NAMES`` (a name or a title) and ``NOTHING`` (it says that one does not know, and little else)."""
+    body = _without_caption(text)
+    is_question = _asks_at_end(body)
     return (
-        ASKS * bool(_QUESTION_END.search(_without_caption(text)))
+        ASKS * is_question
+        | BARE * (is_question and all(_asks_at_end(part) for part in _CLAUSE.findall(body) if part.strip()))
         | TELLS_TIME * bool(_TIME_TOLD.search(text))
         | NAMES * bool(names_told(text))
         | NOTHING * _tells_nothing(text)
@@ -125,8 +128,12 @@ def asking(text: str) -> float:
     """How far a text is a question, 0..1: two thirds for the share of it that asks, one third for ending so."""
     body = _without_caption(text)
     sentences = _SENTENCE.findall(body)
-    share = sum(len(sentence) for sentence in sentences if _QUESTION_END.search(sentence)) / max(len(body), 1)
-    return 2 / 3 * min(share, 1.0) + bool(_QUESTION_END.search(body)) / 3
+    share = sum(len(sentence) for sentence in sentences if _asks_at_end(sentence)) / max(len(body), 1)
+    return 2 / 3 * min(share, 1.0) + _asks_at_end(body) / 3
+
+
+def _asks_at_end(text: str) -> bool:
+    return _FORMS["asks_at_end"].search(text) is not None
 
 
 def telling(text: str) -> float:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from moechat.index.hybrid import Doc, HybridIndex
 from moechat.index.ranking import search
-from moechat.index.traits import asked_words, asking, side_meant, without_names
+from moechat.index.traits import BARE, asked_words, asking, of, side_meant, without_names
 from moechat.index.vector_rows import text_key
 from moechat.index.vectors import VectorTable
 
@@ -88,6 +88,29 @@ def test_who_tells_goes_on_with_the_last_talks_and_who_asks_does_not():
     told = "I did the knee exercises. They go well. Now the next exercises."
     assert first(index, told) == 2
     assert first(index, "Are the knee exercises going well?") == 0
+
+
+def test_what_was_told_stands_above_questions_like_it_that_were_asked_before() -> None:
+    docs = talk("我: 表姐推荐的那本《晚来信》看完了，比谍战剧强", "她: 嗯，然后呢")
+    for number, name in enumerate(("室友", "楠楠", "邻居", "教练", "老周", "堂哥") * 3, 1):
+        lines = (f"我: 跟谍战剧有关、{name}提过的那本书是哪本", "她: 你说过，刚看完一集谍战剧")
+        docs += talk(*lines, start=number * DAY, first=2 * number)
+    index = indexed(docs)
+    assert first(index, "跟谍战剧有关、表姐提过的那本书是哪本") == 0
+    assert first(index, "你说过刚看完一集什么剧") % 2 == 1, "her own words answer what is asked about them"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_bare"),
+    [
+        ("小姨干嘛的来着", True), ("堂哥家在哪个小区", True), ("你还记得我住哪吗", True), ("what's my cat called", True),
+        ("did i tell you about the move", True), ("我在图书馆看到一本小说，叫《百年孤独》，你听说过吗？", False),
+        ("写简历呢，我现在的公司叫啥来着", False), ("没什么特别的", False), ("几个朋友来了家里", False), ("what a day", False),
+        ("when i was small we had a dog", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_bare_question_is_heard_without_its_mark_and_tells_nothing_beside(text: str, is_bare: bool) -> None:
+    assert bool(of(text) & BARE) == is_bare
 
 
 def test_a_question_seldom_holds_the_answer():
