@@ -6,7 +6,7 @@ The talk is SillyTavern's form, made up, with twenty happenings hidden in it. It
 and by one that goes on; ten of the questions ask by date, ten by meaning. Last it is taken back, and every file is searched for
 what was hidden.
 
-19,710 messages, the built-in embedding, two busy cores: imported after a kill at 587 of 1,095 days with 144 s of CPU (354 MB; 34 s
+19,710 messages, the built-in embedding, busy: imported after a kill at 587 of 1,095 days with 144 s of CPU (354 MB; 34 s
 before the rules read by meaning); vectors 31 s of CPU; 10 of 10 by date, 10 of 10 by meaning; taken back in 31 s, and nothing was
 left behind.
 """
