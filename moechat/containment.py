@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 from moechat.errors import MoeChatError, TextRefused
+from moechat.sentences import sentence
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -22,19 +23,6 @@ Reader = Literal["times", "words", "rules", "model", "vectors", "topics", "links
 PASSING = (MoeChatError, OSError, MemoryError)
 MAX_RECORDS_NAMED = 10
 
-LOST = {
-    "times": ("读不出里面的时间", "its times cannot be read"),
-    "words": ("按词找不到", "it cannot be found by its words"),
-    "rules": ("没能按规则理解", "the rules cannot read it"),
-    "model": ("模型的理解没能读出来", "what a model understood of it cannot be read"),
-    "vectors": ("按意思找不到", "it cannot be found by its meaning"),
-    "topics": ("没能归入话题", "it is in no topic"),
-    "links": ("没能和别的词联系起来", "its words are linked with no others"),
-}
-ALSO = {
-    "zh": "{lost}：{ids}（{error}）。别的都不受影响，下次打开时会再试",
-    "en": "{lost}: {ids} ({error}). Nothing else is touched, and it is tried again at the next start",
-}
 _MESSAGE = {"zh": "一条消息", "en": "a message"}
 _MORE = {"zh": "等 {count} 处", "en": "and {count} more"}
 
@@ -116,7 +104,14 @@ class Containment:
         for (reader, id_), failure in list(self._failures.items()):
             lines.setdefault((reader, failure.error), []).append(id_ or _MESSAGE[language])
         return [
-            ALSO[language].format(lost=LOST[reader][language == "en"], ids=_listed(ids, language), error=error)
+            sentence(
+                "memory",
+                "unreadable",
+                language,
+                lost=sentence("lost", reader, language),
+                ids=_listed(ids, language),
+                error=error,
+            )
             for (reader, error), ids in lines.items()
         ]
 

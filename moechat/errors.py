@@ -20,9 +20,11 @@ MoeChatError
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+
+from moechat.sentences import sentence
 
 DiskFault = Literal["full", "closed", "folder", "failing", "away"]
 MESSAGE_CHARS = 2000
@@ -105,37 +107,13 @@ class DiskError(DataError):
     Its text is English; ``words`` has it in each language.
     """
 
-    REASONS: Mapping[DiskFault, Mapping[str, str]] = {
-        "full": {
-            "en": "the disk is full: free some space, then try again; what was stored before is safe",
-            "zh": "磁盘已满：请先腾出一些空间，然后再试；之前存下的内容都还在",
-        },
-        "closed": {
-            "en": "it may not be written ({detail}): allow writing there, then try again",
-            "zh": "这里不能写入（{detail}）：请允许写入，然后再试",
-        },
-        "folder": {
-            "en": "a folder stands where a file should be: move it away, then try again",
-            "zh": "这里应当是文件，却是一个文件夹：请把它移走，然后再试",
-        },
-        "failing": {
-            "en": "the disk does not answer as it should ({detail}): check it, then try again",
-            "zh": "磁盘读写出错（{detail}）：请检查磁盘，然后再试",
-        },
-        "away": {
-            "en": "the database does not answer ({detail}): start it, or look at its address, then try again; "
-            "what was stored before is safe",
-            "zh": "数据库没有应答（{detail}）：请启动数据库或检查它的地址，然后再试；之前存下的内容都还在",
-        },
-    }
-
     def __init__(self, fault: DiskFault, file: Path | str, detail: str) -> None:
         self.fault, self.detail = fault, detail
         self.status = 503 if fault == "away" else self.status
         super().__init__(file, self._reason("en"))
 
     def _reason(self, language: str) -> str:
-        return self.REASONS[self.fault][language].format(detail=self.detail)
+        return sentence("disk", self.fault, language, detail=self.detail)
 
     def words(self, language: str) -> str:
         """What is wrong and what to do, in ``zh`` or ``en``."""

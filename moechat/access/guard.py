@@ -26,9 +26,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from moechat.access import login
 from moechat.access.attempts import Attempts
 from moechat.access.keys import BUDGETS, EVERYTHING, PASS, Key, Keyring, Pass, pass_of
-from moechat.access.login_words import language_of, word
 from moechat.access.register import OWNER, Register
 from moechat.errors import DataError
+from moechat.sentences import sentence
 
 MAX_BODY = 256 * 1024
 MAX_LOGIN = 4096
@@ -253,14 +253,14 @@ class Guard:
             if scope["method"] == "POST" and session is not None:
                 await asyncio.to_thread(register.revoke, [session.id])
             return login.left(cookie_name)
-        language = language_of(headers.get("accept-language"))
+        language = login.language_of(headers.get("accept-language"))
         asks: login.Asks = "key" if ring is not None else "password" if register.has_password else "code"
         if scope["method"] != "POST":
             return login.page(language, asks)
         try:
             address = self._begin_try(scope)
         except Refusal as refusal:
-            fault = word("wait", language, minutes=math.ceil(refusal.wait_s / 60))
+            fault = sentence("login", "wait", language, minutes=math.ceil(refusal.wait_s / 60))
             answer = login.page(language, asks, fault=fault, status=429)
             answer.headers["retry-after"] = str(refusal.wait_s)
             return answer
@@ -269,11 +269,11 @@ class Guard:
         key = ring.of(text) if ring is not None else None
         if key is not None and (key.many or len(key.users) > 1):
             self._attempts.forgive(address)
-            return login.page(language, asks, fault=word("several", language), status=403)
+            return login.page(language, asks, fault=sentence("login", "several", language), status=403)
         mark = key.mark if key is not None else ""
         cookie = await asyncio.to_thread(register.enter, text, address, browser, mark)
         if cookie is None:
-            return login.page(language, asks, fault=word("wrong", language), status=403)
+            return login.page(language, asks, fault=sentence("login", "wrong", language), status=403)
         self._attempts.forgive(address)
         return login.entered(cookie_name, cookie, secure=_one(headers, "origin").startswith("https:"))
 
@@ -289,8 +289,8 @@ class Guard:
 
     async def _body(self, headers: Headers, receive: Receive, most: int) -> bytes:
         """The whole body, read within bounds of size and time."""
-        language = language_of(headers.get("accept-language", "en"))
-        too_large = Refusal(413, word("large", language, most=most))
+        language = login.language_of(headers.get("accept-language", "en"))
+        too_large = Refusal(413, sentence("login", "large", language, most=most))
         length = _one(headers, "content-length")
         if length and not (length.isdecimal() and len(length) < 20 and int(length) <= most):
             raise too_large
@@ -336,9 +336,9 @@ def _for_origin(door: Door, headers: Headers) -> tuple[tuple[bytes, bytes], ...]
 def _in_time(ring: Keyring, key: Key, headers: Headers) -> Pass:
     """What a key opens. Raises Refusal where it comes too often, or has sent or cost too much."""
     if wait_s := ring.wait_s(key):
-        language = language_of(headers.get("accept-language", "en"))
+        language = login.language_of(headers.get("accept-language", "en"))
         most = {"rate": key.per_minute, "mb": int(BUDGETS["bytes"]) >> 20, "cpu": int(BUDGETS["cpu_s"])}
-        raise Refusal(429, word("often", language, wait=wait_s, **most), wait_s=wait_s)
+        raise Refusal(429, sentence("login", "often", language, wait=wait_s, **most), wait_s=wait_s)
     return pass_of(key)
 
 

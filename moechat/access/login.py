@@ -12,8 +12,8 @@ from typing import Literal
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from moechat.access.login_words import word
 from moechat.access.register import SESSION_LASTS
+from moechat.sentences import sentence
 from moechat.settings.character import Language
 
 Asks = Literal["code", "password", "key"]
@@ -28,9 +28,14 @@ def page(language: Language, asks: Asks, *, fault: str = "", status: int = 200) 
     script = (HERE / "login.js").read_text(encoding="utf-8")
     is_code = asks == "code"
     kind = 'type="text" autocomplete="one-time-code"' if is_code else 'type="password" autocomplete="current-password"'
-    words = {name: escape(word(name, language)) for name in ("title", "tagline", "enter", "hint")}
+    words = {name: escape(sentence("login", name, language)) for name in ("title", "tagline", "enter", "hint")}
     html = _template().substitute(
-        words, lang=language, label=escape(word(asks, language)), input=kind, fault=escape(fault), script=script
+        words,
+        lang=language,
+        label=escape(sentence("login", asks, language)),
+        input=kind,
+        fault=escape(fault),
+        script=script,
     )
     return HTMLResponse(html, status, {
         "content-security-policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_hash(script)}'; "
@@ -73,3 +78,14 @@ def browser_name(agent: str) -> str:
     return (
         " on ".join(part for part in (name, system) if part) or "".join(filter(str.isprintable, agent))[:MOST_LETTERS]
     )
+
+
+def language_of(accepted: str | None) -> Language:
+    """A page's language from a browser's Accept-Language header; Chinese comes first here."""
+    for part in (accepted or "").lower().split(","):
+        tag = part.split(";")[0].strip()
+        if tag.startswith("zh"):
+            return "zh"
+        if tag.startswith("en"):
+            return "en"
+    return "en" if accepted else "zh"

@@ -59,7 +59,7 @@ def diagnose(
     values |= {"names": names, "latency_ms": latency_ms}
     return Diagnosis(
         ok=kind in ("ok", "no_streaming", "offered"),
-        kind=failure.KINDS.get(kind, kind),
+        kind=failure.kind_named(kind),
         message_zh=failure.sentence(kind, "zh", **values),
         message_en=failure.sentence(kind, "en", **values),
         models=names,

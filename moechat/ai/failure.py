@@ -1,33 +1,23 @@
 """Failures between us and a model, and the words for them.
 
-One table of sentences for people, ``failures.yaml``; one function that tells the kind of failure from an endpoint's answer. No
-sentence ever holds a key.
+The sentences for people stand in ``sentences/both.yaml`` under ``model``; one function tells the kind of failure from an
+endpoint's answer. No sentence ever holds a key.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from moechat import sentences
 from moechat.errors import DiskError, EmbeddingError, ModelError, MoeChatError, StillLoading, Withheld
-from moechat.store import plain
 
 Language = Literal["zh", "en"]
 
 NAMES_SHOWN = 5
 DETAIL_CHARS = 200
-
-_WORDS = plain.read_yaml(Path(__file__).with_name("failures.yaml"))
-SAYINGS: Mapping[str, Mapping[Language, str]] = {
-    name: {"zh": row["zh"], "en": row["en"]} for name, row in _WORDS["sayings"].items()
-}
-KINDS: Mapping[str, str] = {name: row["kind"] for name, row in _WORDS["sayings"].items() if "kind" in row}
-KNOWN: Mapping[Language, str] = _WORDS["known"]
-NO_REPLY: Mapping[str, Mapping[Language, str]] = _WORDS["no_reply"]
-"""What a model wrote that is no reply."""
 
 BY_STATUS: Mapping[int, str] = {401: "bad_key", 402: "rate_limit", 403: "bad_key", 408: "timeout", 429: "rate_limit"}
 NO_SUCH_MODEL = re.compile(
@@ -49,7 +39,7 @@ KEY_LIKE = re.compile(r"\b(?:sk|pk|key|gsk|xai)-[\w*.-]{4,}|\bBearer\s+\S+", re.
 
 
 def kind_of(status: int, detail: str) -> str:
-    """The row of SAYINGS that an HTTP status and the endpoint's words stand for."""
+    """The name of the sentence that an HTTP status and the endpoint's words stand for."""
     if status in BY_STATUS:
         return BY_STATUS[status]
     if status in (400, 413, 422, 500) and CONTEXT_FULL.search(detail):
@@ -63,23 +53,28 @@ def kind_of(status: int, detail: str) -> str:
 
 def sentence(kind: str, language: Language, *, names: Sequence[str] = (), base_url: str = "", **values: Any) -> str:
     """One plain sentence: what is wrong and what to do. ``names`` are models that exist; ``values`` are the other fields
-    of the row of SAYINGS (``model``, ``detail``, ``timeout_s``, ``latency_ms``, ``chars``)."""
-    models = KNOWN[language].format(names=", ".join(names[:NAMES_SHOWN])) if names else ""
+    of the sentence (``model``, ``detail``, ``timeout_s``, ``latency_ms``, ``chars``)."""
+    models = sentences.sentence("known", "models", language, names=", ".join(names[:NAMES_SHOWN])) if names else ""
     fields = {"timeout_s": 0.0, "latency_ms": 0, "chars": 0} | values
     for name in ("model", "detail"):
         fields[name] = fields.get(name) or "?"
-    return SAYINGS[kind][language].format(base_url=shown_url(base_url), known=models, **fields)
+    return sentences.sentence("model", kind, language, base_url=shown_url(base_url), known=models, **fields)
+
+
+def kind_named(saying: str) -> str:
+    """The kind of ModelError that a sentence is about."""
+    return str(sentences.SENTENCES["model"][saying].get("kind", saying))
 
 
 class Failure(ModelError):
     """A ModelError that can be told in either language; its text is in the language it was made with.
 
-    ``saying`` is the row of SAYINGS: a kind of ModelError, or one of KINDS, which has finer words for a kind.
+    ``saying`` is the name of its sentence: a kind of ModelError, or a finer one, which tells its ``kind``.
     """
 
     def __init__(self, saying: str, language: Language, **values: Any) -> None:
         self.saying, self.values = saying, values
-        super().__init__(KINDS.get(saying, saying), sentence(saying, language, **values))
+        super().__init__(kind_named(saying), sentence(saying, language, **values))
 
 
 class EmbeddingFailure(EmbeddingError):

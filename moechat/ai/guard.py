@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import Instead
-from moechat.ai.failure import NO_REPLY, Failure, Language
+from moechat.ai.failure import Failure, Language
 from moechat.ai.json_answer import json_object
 from moechat.ai.reply_stream import ReplyOutcome
+from moechat.sentences import sentence
 from moechat.settings.character import USER_NAMES
 from moechat.when.names import HAN_CHARACTER, has_han
 
@@ -71,7 +72,7 @@ class _Watch:
         self._at = self._sentence = self._looked = 0
 
     def no_reply(self, why: str) -> Failure:
-        return Failure("no_reply", self._language, model=self._model, detail=NO_REPLY[why][self._language])
+        return Failure("no_reply", self._language, model=self._model, detail=sentence("no_reply", why, self._language))
 
     def feed(self, piece: str, *, is_end: bool = False) -> Iterator[str]:
         """What may be shown now."""

@@ -110,7 +110,7 @@ def words_of(body: object) -> str:
 
 
 class Unfit(Exception):
-    """An answer that is no chat reply. ``kind`` is the row of ``failure.SAYINGS`` that says why."""
+    """An answer that is no chat reply. ``kind`` is the name of the sentence that says why."""
 
     def __init__(self, kind: str, detail: str = "") -> None:
         super().__init__(kind)

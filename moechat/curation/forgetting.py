@@ -20,8 +20,10 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Literal
 
+from moechat.sentences import sentence
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.kinds import Store
 
@@ -228,44 +230,15 @@ def with_replaced(ids: Collection[str], replaced: Mapping[str, Sequence[str]]) -
 
 # ---- in words
 
-_WORDS: Mapping[str, Mapping[str, str]] = {
-    "zh": {
-        "pinned": "已固定，不会淡忘",
-        "owner": "你亲手写下的，不会淡忘",
-        "author": "角色自带的，不会淡忘",
-        "never": "很牢固，几乎不会淡忘",
-        "days": "如果不再想起，大约 {days} 天后淡忘",
-        "day": "如果不再想起，大约 1 天后淡忘",
-        "today": "如果不再想起，一天之内就会淡忘",
-        "faded": "很久没想起了，但还记得",
-        "first": "；记忆已满，下次清理时归档",
-        "later": "；记忆满了才会先归档它（现在 {percent}%）",
-    },
-    "en": {
-        "pinned": "pinned, it does not fade",
-        "owner": "written by you, it does not fade",
-        "author": "the character's own, it does not fade",
-        "never": "very firm, it hardly fades",
-        "days": "fades in about {days} days unless recalled",
-        "day": "fades in about 1 day unless recalled",
-        "today": "fades within a day unless recalled",
-        "faded": "long unused, still remembered",
-        "first": "; memory is full, the next cleaning archives it",
-        "later": "; archived first once memory is full (now {percent}%)",
-    },
-}
-
 
 def in_words(forecast: Forecast, now: datetime, language: str) -> str:
     """A forecast as people read it: "fades in about 12 days unless recalled"."""
-    words = _WORDS["en" if language == "en" else "zh"]
-    if forecast.kept:
-        return words[forecast.kept]
-    if forecast.fades is None:
-        return words["never"]
+    words = partial(sentence, "fading", language=language)
+    if forecast.kept or forecast.fades is None:
+        return words(forecast.kept or "never")
     days = (forecast.fades - now) / timedelta(days=1)
     name = "faded" if days <= 0 else "today" if days < 1 else "day" if round(days) == 1 else "days"
-    text = words[name].format(days=round(days))
+    text = words(name, days=round(days))
     if forecast.first and forecast.fullness >= 1:
-        return text + words["first"]
-    return text + words["later"].format(percent=min(100, math.floor(100 * forecast.fullness))) if days <= 0 else text
+        return text + words("first")
+    return text + words("later", percent=min(100, math.floor(100 * forecast.fullness))) if days <= 0 else text

@@ -6,19 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from moechat.curation.keeper import Keeper
+from moechat.sentences import sentence
 from moechat.store.kinds import Store
-
-TOLD = {
-    "zh": "你在 {day} 忘掉的内容随 {file} 又回来了（{n} 条，已隐藏）：要放进来，还是再次抹去？",
-    "en": "What you forgot on {day} came back with {file} ({n} records, hidden): let it in, or erase it again?",
-}
 
 
 def told(store: Store, language: str) -> Iterator[str]:
     """What came back, in words, by the day of the forgetting and the file."""
     counts = Counter((at[:10], file or "log.jsonl") for at, file in store.state.returned.values())
     for (day, file), n in counts.items():
-        yield TOLD["en" if language == "en" else "zh"].format(day=day, file=file, n=n)
+        yield sentence("memory", "returned", language, day=day, file=file, n=n)
 
 
 def let_in(store: Store, keeper: Keeper) -> list[str]:

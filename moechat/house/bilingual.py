@@ -4,19 +4,13 @@ character's, and what is stored with an exchange in the one of its time."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from string import Formatter
-from typing import Any
 
-from moechat.ai.failure import KNOWN, SAYINGS
-from moechat.containment import ALSO, LOST
-from moechat.curation.returned import TOLD
-from moechat.errors import DiskError
-from moechat.recall.layers import READING
+from moechat.sentences import LANGUAGES, SENTENCES, Row
 
-Row = Mapping[Any, str]
-LANGUAGES = ("zh", "en")
+RETOLD = ("model", "known", "disk", "lost", "memory")
 DEEPEST = 3  # A sentence may hold others: why something was not read, and what there is instead.
 
 
@@ -36,8 +30,7 @@ _SPEC = re.compile(r":[^{}]*\}")
 @cache
 def _sentences(language: str) -> list[tuple[str, re.Pattern[str], Row]]:
     """(its longest stretch without a value, its pattern, its row), the longest first: one may be a part of another."""
-    rows: list[Row] = [*SAYINGS.values(), KNOWN, TOLD, READING, ALSO, *DiskError.REASONS.values()]
-    rows += [dict(zip(LANGUAGES, one, strict=True)) for one in LOST.values()]
+    rows = [row for name in RETOLD for row in SENTENCES[name].values()]
     [other] = set(LANGUAGES) - {language}
     rows.sort(key=lambda row: -len(row[other]))
     return [

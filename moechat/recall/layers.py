@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor, wait
 from dataclasses import replace
 from datetime import datetime
@@ -39,6 +39,7 @@ from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
 from moechat.recall.recipes import ConfiguredRecipes
 from moechat.rules.boundaries import concerns
+from moechat.sentences import sentence
 from moechat.settings.character import Character
 from moechat.settings.config import DIAL, Config
 from moechat.settings.prompts import Prompts
@@ -51,10 +52,6 @@ SHARE = 0.25  # Recalled memory takes no more than this part of what the model c
 LOADING_S = 20.0  # Added to the deadline of the first recall, which also reads what the recipes need.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
 LONGEST_CUE = 4_000  # in characters
-READING: Mapping[str, str] = {
-    "zh": "正在读取较早的记忆：{until}及以前的暂时还想不起来（还有 {files} 个文件、{exchanges} 段对话）",
-    "en": "older memories are being read: up to {until} nothing is recalled yet ({files} files, {exchanges} exchanges to go)",
-}
 
 
 def _has_heard(layers: Layers, word: str) -> bool:
@@ -91,12 +88,10 @@ class Layers:
         names = (who.user_name, who.name)
         self.official = Official(
             who.folder, zone=config().time.tzinfo,
-            names=lambda: {"user": character().user_name, "char": character().name}, now=self.now,
+            names=lambda: character().names, now=self.now,
         )  # fmt: skip
-        self.diary = Diary(
-            store, dense, user_name=who.user_name, character_name=who.name, authored=self.official.episodes
-        )
         self.episodes = Episodes(store, dense, self._authored)
+        self.diary = Diary(store, dense, self.episodes, user_name=who.user_name, character_name=who.name)
         self.topics = Topics(store, self.episodes, dense)
         self.core = CoreMemory(store, dense, self.official.facts)
         self.together = Cooccurrence(names=names, contained=store.contained)
@@ -189,8 +184,7 @@ class Layers:
             or touch.is_withheld(cue, hit, delicate)
             or (hit.layer != "lore" and concerns(off_limits, hit.text)),
         )  # fmt: skip
-        names = {"user": who.user_name, "char": who.name}
-        recollection = world.filled(recollection, Macros(names, cue.now, who.language, cue.talk))
+        recollection = world.filled(recollection, Macros(who.names, cue.now, who.language, cue.talk))
         if config.Agent.long_memory and not touch.is_danger(cue):
             view = self.episodes.view(cue.now)
             due = plans.due(view, self.store, cue.now, in_context, who.name)
@@ -265,8 +259,8 @@ class Layers:
         if (unread := self.unread_until) is None:
             return []
         files, exchanges = self.store.unread[0], self.diary.index.waiting
-        words = READING[self.character().language]
-        return [words.format(until=f"{unread:%Y-%m-%d}", files=files, exchanges=exchanges)]
+        language, until = self.character().language, f"{unread:%Y-%m-%d}"
+        return [sentence("memory", "reading", language, until=until, files=files, exchanges=exchanges)]
 
     def associate(self, now: datetime) -> None:
         """Learn which words go together, and prepare whatever a first recall would wait for. Call it in the background."""

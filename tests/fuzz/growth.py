@@ -21,7 +21,7 @@ from pathlib import Path
 
 from starlette.datastructures import Headers
 
-from moechat.access import guard, login, login_words
+from moechat.access import guard, login
 from moechat.ai.cleaner import Cleaner
 from moechat.ai.spoken import spoken
 from moechat.cards import book, card
@@ -141,7 +141,7 @@ def _header(text: str) -> None:
         identity.caller(headers, {"user": text}, {})
     (
         login.browser_name(text),
-        login_words.language_of(text),
+        login.language_of(text),
         guard.name_of(text),
         guard._word_in(f"word={text}".encode()),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from moechat.access.login_words import Language
+from moechat.access.login import Language
 from moechat.ai.embedding import HashEmbedder
 from moechat.house import House
 from moechat.web import running

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from moechat.access.login_words import Language
+from moechat.access.login import Language
 from moechat.ai.embedding import HashEmbedder
 from moechat.house import House
 from moechat.settings.service_keys import FILE

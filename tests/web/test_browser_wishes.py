@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from moechat.access.login_words import Language
+from moechat.access.login import Language
 from moechat.house import House
 from moechat.web import running
 from moechat.web.words import Words
@@ -272,8 +272,7 @@ def test_a_finger_asks_for_another_reply(tmp_path: Path, browser: Browser) -> No
         expect(variant).to_have_text("2/2")
 
 
-def test_a_long_talk_puts_no_stops_before_the_box(tmp_path: Path, browser: Browser) -> None:
-    home = Home.build(tmp_path)
+def test_a_long_talk_puts_no_stops_before_the_box(home: Home, browser: Browser) -> None:
     with home.open(silent()) as house, running(house) as url, tab(browser, url) as page:
         for number in range(150):
             house.agent().record(f"第{number}句话", "嗯。", home.clock.advance(minutes=1))

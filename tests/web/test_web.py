@@ -18,7 +18,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.access.login_words import language_of
+from moechat.access.login import language_of
 from moechat.ai.scripted import Line
 from moechat.curation.talks import SaidPlace
 from moechat.errors import MoeChatError
@@ -322,8 +322,7 @@ def status_of(url: str) -> int:
         return refused.code
 
 
-def test_the_server_gives_no_files_and_no_key_and_forbids_requests_elsewhere(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_the_server_gives_no_files_and_no_key_and_forbids_requests_elsewhere(home: Home) -> None:
     with home.open(silent()) as house:
         house.keys.keep("http://127.0.0.1:9/v1", "sk-secret")
         with running(house) as url:
