@@ -24,14 +24,6 @@ _CLAUSE = re.compile(r"[^.,!?。，！？\n]+[.,!?。，！？\n]*")
 _FORMS = patterns(Path(__file__).with_name("traits.ini"))["traits"]
 _FEW = 3  # Words of a matter that say little.
 _BRACKET = re.compile(r"[\[【]")
-_TIME_TOLD = re.compile(
-    r"""\b(?:yesterday|today|tonight|tomorrow|last|next|ago|recently|just|since
-    |this\ (?:week|month|year|morning|weekend)
-    |week(?:end)?s?|months?|years?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d
-    |january|february|march|april|june|july|august|september|october|november|december)\b
-    |昨[天晚]|前[天晚]|今[天晚早年]|明[天年]|去年|后天|[上下]个?[周月]|周末|(?:周|星期|礼拜)[一二三四五六日天]|\d[年月日号]|最近|刚刚?|以前|[年月]前""",
-    re.IGNORECASE | re.VERBOSE,
-)
 _CAPITAL = r"(?<=[a-z,;] )[A-Z][a-z]+"
 _CAPITALISED, _NAME_TOLD = re.compile(_CAPITAL), re.compile(_CAPITAL + r"|[《“\"「][^》”\"」]+[》”\"」]")
 
@@ -110,18 +102,14 @@ def of(text: str) -> int:
     ``NAMES`` (a name or a title) and ``NOTHING`` (it says that one does not know, and little else)."""
     body = _without_caption(text)
     is_question = _asks_at_end(body)
+    rest, unknown = _FORMS["unknown"].subn(" ", text)
     return (
         ASKS * is_question
         | BARE * (is_question and all(_asks_at_end(part) for part in _CLAUSE.findall(body) if part.strip()))
-        | TELLS_TIME * bool(_TIME_TOLD.search(text))
+        | TELLS_TIME * bool(_FORMS["time_told"].search(text))
         | NAMES * bool(names_told(text))
-        | NOTHING * _tells_nothing(text)
+        | NOTHING * (unknown > 0 and len(words.keywords(rest)) <= _FEW)
     )
-
-
-def _tells_nothing(text: str) -> bool:
-    rest, unknown = _FORMS["unknown"].subn(" ", text)
-    return unknown > 0 and len(words.keywords(rest)) <= _FEW
 
 
 def asking(text: str) -> float:

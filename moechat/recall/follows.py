@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from moechat import when
 from moechat.cue import ASKING
 from moechat.index import traits
 from moechat.language import words
+from moechat.reading.patterns import patterns
 from moechat.rules.reading import is_chit_chat
 from moechat.when.names import has_han
 
@@ -18,19 +20,7 @@ MOST_READ = 500  # A longer message tells more than it asks.
 MOST_OWN = 3  # A message with more words of a matter than this says itself what it is about.
 MOST_BORROWED = 4
 SHORT = {"zh": 8, "en": 5}  # A question of no more characters, or words, leaves its subject out.
-_PERSON = re.compile(r"[他她它]|\b(?:he|she|they|him|her|his|them|their)\b", re.I)
-_THING = re.compile(r"那[个次件家本首条位棵只儿里边是]|这[个次件]|\b(?:it|its|that|this|there|then|those)\b", re.I)
-_GOES_ON = re.compile(
-    r"^(?:那?然后|后来|之后|结果|接着|为什么|为啥|怎么会)|^(?:and then|then what|why|how come)\b", re.I
-)
-_ASKS = re.compile(r"[?？]|什么|谁|哪|几|多少|怎么|为啥|吗\W*$|呢\W*$|^(?:who|what|when|where|why|how|which)\b", re.I)
-_JOINS = re.compile(
-    r"[,，;；.。!！\s]*(?:另外|此外|顺便(?:问|说)?(?:一下|一句)?|对了|还有[,，]|还有(?=[我你他她那]))[,，:：]?"
-    r"|[,;.!\s]*\b(?:and also|also,|by the way|btw|and another thing|on another note)[,:\s]+|(?<=[?？])\s*",
-    re.I,
-)
-_TELLS_ON = re.compile(r"[.!。！\n]\s*\w")
-_TO_YOU = re.compile(r"你|您|\byou(?:r|rs)?\b", re.I)
+_FORMS = patterns(Path(__file__).with_name("follows.ini"))["follows"]
 
 
 def together(
@@ -58,9 +48,9 @@ def together(
 def parts(text: str) -> list[str]:
     """The questions of a message that asks several, each about something of its own; none where it asks one, or where one part
     leans on another or tells."""
-    pieces = _JOINS.split(text) if len(text) <= MOST_READ else []
+    pieces = _FORMS["joins"].split(text) if len(text) <= MOST_READ else []
     pieces = [piece for part in pieces if re.search(r"\w", piece := part.strip(" ,，。."))]
-    if not 2 <= len(pieces) <= MOST_PARTS or any(map(_TELLS_ON.search, pieces)):
+    if not 2 <= len(pieces) <= MOST_PARTS or any(map(_FORMS["tells_on"].search, pieces)):
         return []
     return pieces if all(traits.asks(piece) and _stands(piece) for piece in pieces) else []
 
@@ -76,8 +66,8 @@ def _matter(text: str) -> list[str]:
 
 def _points_back(text: str) -> bool:
     """Whether a message has a word for what went before it."""
-    text = text.strip()
-    return bool(_PERSON.search(text) or _GOES_ON.search(text) or (_ASKS.search(text) and _THING.search(text)))
+    heard = {name for name, form in _FORMS.items() if form.search(text.strip())}
+    return not heard.isdisjoint({"person", "goes_on"}) or heard >= {"asks", "thing"}
 
 
 def _leans(text: str, now: datetime) -> bool:
@@ -86,7 +76,7 @@ def _leans(text: str, now: datetime) -> bool:
     matter = _matter(text)
     if _points_back(text):
         return len(matter) <= MOST_OWN
-    asks = _ASKS.search(text.strip()) is not None
+    asks = _FORMS["asks"].search(text.strip()) is not None
     length, most = (len(text.strip(" ?？。！")), SHORT["zh"]) if has_han(text) else (len(text.split()), SHORT["en"])
     names_something = len(matter) > (1 if has_han(text) else 2) or re.search(r"\d", text)
-    return asks and length <= most and not (names_something or _TO_YOU.search(text) or when.resolve(text, now))
+    return asks and length <= most and not (names_something or _FORMS["to_you"].search(text) or when.resolve(text, now))

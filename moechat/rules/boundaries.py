@@ -18,7 +18,7 @@ from moechat.reading import nearness
 from moechat.reading.patterns import Patterns, patterns
 from moechat.reading.saying import DANGER, LIMITS
 from moechat.rules.message import Reading
-from moechat.when.names import has_han
+from moechat.when.names import has_han, tongue_of
 
 LONGEST = 160  # characters of a sentence that is kept
 _SENTENCE = re.compile(r"[^。！？!?；;\n]+")
@@ -139,7 +139,7 @@ def lifts(reading: Reading, boundary: FactDraft) -> bool:
 def _lifting(reading: Reading, boundary: str) -> float:
     """How surely a message lifts a boundary: by its nearness to examples that lift one, its words, and its nearness to the
     boundary. Who asks for something anew lifts nothing but another name, or another way to talk."""
-    text, language = reading.text, "zh" if has_han(boundary) else "en"
+    text, language = reading.text, tongue_of(boundary)
     parts = [(_table(language)["asks"], _clauses(boundary, language))]
     parts += [(_table(reading.language)["asks"], _clauses(text, reading.language))]
     if all(any(asks["call"].match(clause) for clause in clauses) for asks, clauses in parts):
