@@ -25,6 +25,7 @@ from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW
 from moechat.reading.frames import Frame, Frames
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
 from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS, MATTERS, SAYINGS
+from moechat.when.names import tongue_of
 
 AXES = 192
 RIDGE, POWER = 0.2, 0.75
@@ -140,7 +141,7 @@ def fit_findings() -> None:
     for fold in range(FOLDS):
         kept, out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         scores[out] = products[np.ix_(out, kept)] @ weights(kept)
-    languages = np.array([bearing.language_of(one.finding) for one, _ in tellings])
+    languages = np.array([tongue_of(one.finding) for one, _ in tellings])
     for language, floor in bearing.FLOORS.items():
         own, passed = languages == language, scores >= floor
         right, mistaken = passed[own & is_right].mean(), passed[own & ~is_right].mean()

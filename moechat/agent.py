@@ -201,7 +201,7 @@ class Agent:
         self.in_talk, self.hold, self.aside, self.stop = talks.of, talks.hold, talks.aside, talks.stop
         self.conversation = self.in_talk("")
         self.talk, self.recall = self.conversation.talk, self.conversation.recall
-        self.recent, self.log = self.conversation.recent, self.conversation.path.log
+        self.recent, self.log = self.conversation.path.recent, self.conversation.path.log
         self.finish, self.settle_indexes = self.jobs.finish, self.jobs.worker.wait
         self.memories = Keeper(self.layers, lambda: self.config.forgetting, self.conversation.change, eraser.run)
         self.brought = MemoryBatches(self.store, self.memories)

@@ -28,6 +28,9 @@ from moechat.clock import SetClock
 from moechat.containment import Containment
 from moechat.errors import ModelError
 from moechat.house import House
+from moechat.index.dense import Dense
+from moechat.memory.diary import Diary
+from moechat.memory.episodes import Episodes
 from moechat.model import Exchange, Recollection
 from moechat.store.exchanges import ExchangeRow
 from moechat.store.files import FileStore
@@ -53,6 +56,10 @@ def polite(_: object) -> str:
 def silent(replies: Any = polite) -> ScriptedModel:
     """A chat model that talks and understands nothing: the rules stand in."""
     return ScriptedModel(replies, understands=False)
+
+
+def diary_of(store: Store, dense: Dense) -> Diary:
+    return Diary(store, dense, Episodes(store, dense), user_name="阿明", character_name="小满")
 
 
 @dataclass

@@ -78,8 +78,6 @@ def _findings(store: Store, ids: Sequence[str]) -> Iterator[tuple[str, object]]:
     yield "episodes", list(episodes.values())
     for id_ in ids:
         yield f"citing {id_}", [episode.id for episode in findings.citing([id_])]
-    by_row = findings.by_row([row for row, _, _ in findings.happened()])
-    yield "happened", [(by_row[row].id, start, end) for row, start, end in findings.happened()]
     for word in ("", "茶", "éclair", "TEA"):
         yield f"time_happened {word}", findings.time_happened(word, 4e9, hidden=store.hidden())
     yield "reflections", [episode.id for episode in findings.reflections()]

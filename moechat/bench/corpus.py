@@ -72,11 +72,11 @@ def likings() -> list[str]:
     return [f"我喜欢{thing}" for thing in things][:FACTS]
 
 
-def facts(diary: list[Exchange]) -> list[Fact]:
+def facts(diary: list[Exchange], count: int = FACTS) -> list[Fact]:
     """What the rules read in ``likings``, told somewhere in the diary."""
     made = []
-    for i, text in enumerate(likings()):
-        exchange = diary[i * len(diary) // FACTS]
+    for i, text in enumerate(likings()[:count]):
+        exchange = diary[i * len(diary) // count]
         for draft in reading.understand(replace(exchange, user=text)).facts:
             made.append(Fact(derived_id(draft.text, draft.sources), exchange.at, draft, by="rules"))
     return made

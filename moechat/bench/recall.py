@@ -25,7 +25,7 @@ import numpy as np
 import yaml
 
 from moechat.agent import Agent
-from moechat.ai.embedding import named_embedder
+from moechat.ai.embedding import make_embedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.bench import dataset, figures, strangers
 from moechat.bench.dataset import Haystack, Question
@@ -85,7 +85,7 @@ class Bench:
         if provider:
             embedding = {**embedding, "provider": provider}
         chosen = Config(embedding=embedding).embedding
-        embedder = named_embedder(chosen.model_dump())
+        embedder = make_embedder(chosen.model_dump())
         if embedder is not None:
             embedder.embed(["dim"])  # a model that has to be fetched is waited for
         return cls({**settings, "embedding": embedding}, KeptVectors(embedder) if embedder else None, folder)

@@ -61,13 +61,13 @@ def house(folder: Path, clock: SetClock, embedder: HashEmbedder) -> House:
     return House(folder / "data", config, clock=clock, model=QuickModel(), embedder=embedder)
 
 
-def write(folder: Path, entries: int) -> None:
+def write(folder: Path, entries: int, facts: int = corpus.FACTS) -> None:
     """A memory of ``entries`` exchanges, with what was understood of them."""
     with house(folder, SetClock(corpus.NOW), HashEmbedder(DIM)) as opened:
         agent, diary = opened.agent(CHARACTER), corpus.exchanges(entries)
         agent.store.imports.add(diary, talk="past", by="rules")
         agent.store.findings.put_episodes(corpus.episodes(diary, agent.config.forgetting.cap))
-        agent.store.findings.put_facts(corpus.facts(diary))
+        agent.store.findings.put_facts(corpus.facts(diary, facts))
         agent.finish()
         agent.layers.read_all()
         agent.layers.embed(threading.Event())
@@ -90,7 +90,6 @@ def measure(folder: Path, entries: int, turns: int = TURNS) -> dict[str, object]
         "entries": entries,
         "start_s": round(start_s, 3),
         "by_time_ms": _by_time(agent),
-        "filter_year_ms": _filter_year(agent),
         "follow_ms": _median(lambda _: agent.store.follow(), 40),
         "recall_ms": _recall(agent, embedder),
         "recall_stages_ms": _stages(agent),
@@ -146,13 +145,6 @@ def _by_time(agent: Agent) -> float:
     return _median(lambda _: agent.layers.diary.day(span), 200)
 
 
-def _filter_year(agent: Agent) -> float:
-    """A year, filtered by meaning (``is_check_memorys``): every exchange of it is compared."""
-    span = when.resolve("去年6月到今年5月", corpus.NOW)[0]
-    vector = HashEmbedder(DIM).embed([corpus.QUESTIONS[0]], "query")[0]
-    return _median(lambda _: agent.layers.diary.index.filtered(span, vector, 0.3), 40)
-
-
 def _append(agent: Agent) -> dict[str, float]:
     """One whole exchange made durable: message and reply in the log, the one before settled and in its day file."""
 
@@ -170,7 +162,6 @@ def _floors(agent: Agent, folder: Path, entries: int) -> dict[str, float]:
     and three such writes, in CPU time."""
     rng = np.random.default_rng(7)
     query = rng.standard_normal(DIM).astype(np.float32)
-    year = rng.standard_normal((min(entries, 365 * corpus.PER_DAY), DIM), dtype=np.float32)
     everything = np.full((entries, DIM), 0.01, dtype=np.float32)  # A vector for each exchange, for a flat scan.
     moments = np.sort(rng.random(entries))
     assert agent.store.folder is not None  # It measures files.
@@ -182,7 +173,6 @@ def _floors(agent: Agent, folder: Path, entries: int) -> dict[str, float]:
     return {
         "start_s": round(_median(lambda _: list(map(json.loads, lines)), 3) / 1000, 3),
         "by_time_ms": _median(lambda _: np.searchsorted(moments, [0.5, 0.51]), 200),
-        "filter_year_ms": _median(lambda _: year @ query, 40),
         "append_ms": append,
         "recall_ms": scan,
         "turn_ms": round(scan + 3 * append_cpu, 3),

@@ -25,7 +25,7 @@ from moechat.settings.character import FILE, Language
 from moechat.store import formats, records
 from moechat.store.disk import index_folder
 from moechat.store.files import FileStore
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 
 SCRATCH = "scratch.json"
 BLANK = "this is blank"  # The original stores this where it could not read the model's insights.
@@ -113,7 +113,7 @@ def language_of(persona: Persona) -> Language:
     scratch = persona.scratch
     text = "".join((scratch.innate, scratch.learned, scratch.currently, scratch.lifestyle))
     text = text or "".join(node.description for node in persona.a_mem.id_to_node.values())
-    return "zh" if has_han(text) else "en"
+    return tongue_of(text)
 
 
 # --- importing -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from moechat.recall import plans, profile
 from moechat.recall.fragments import Names
 from moechat.recall.layers import Layers
 from moechat.store.search import Kind
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 
 MOST = 12  # Sentences about the user.
 MOST_AHEAD, MOST_ENDED, MOST_MATTERS, MOST_PAGES = 8, 12, 6, 14
@@ -70,7 +70,7 @@ class Letter:
 
 def to_you(text: str, user_name: str) -> str:
     """A memory of the user, told to them: 用户讨厌香菜 → 你讨厌香菜; as it is where that cannot be."""
-    text = fact_to_user(text, user_name, "zh" if has_han(text) else "en") or text
+    text = fact_to_user(text, user_name, tongue_of(text)) or text
     return text[:1].upper() + text[1:]
 
 

@@ -56,11 +56,6 @@ class Undo:
             )
         )
 
-    def dismiss(self) -> None:
-        """The change that was noted last was not made."""
-        if self._changes:
-            self._changes.pop()
-
     def clear(self) -> None:
         """Something was forgotten: what is noted may hold words of it."""
         self._changes.clear()

@@ -118,7 +118,7 @@ class House:
         self.groups = GroupTalks(self.agent)
         self._crew = Crew(owners.threads, tick_s, self._owners.close_idle)
         self._pool = ThreadPoolExecutor(self.config.recall.threads, thread_name_prefix="recall")
-        self.embedder = embedder or embedding.named_embedder(self.config.embedding.model_dump())
+        self.embedder = embedder or embedding.make_embedder(self.config.embedding.model_dump())
         self.gallery = Gallery(self.data, self.settings.current)
         self.studio = Studio(self.data, zone, self.clock.now, self._owners.close_character, self._stores)
         self._warm: Future[None] | None = None
@@ -233,7 +233,7 @@ class House:
             crew=self._crew,
             embedder=self.embedder,
             embedding_settings={key: str(getattr(self.config.embedding, key)) for key in embedding.KEYS},
-            load_embedder=embedding.named_embedder,
+            load_embedder=embedding.make_embedder,
             model=lambda: self.model_for("chat"),
             understanding=lambda: self.model_for("understanding"),
             precedence=self._precedence,

@@ -248,7 +248,7 @@ class GroupTalk:
         self._stopping.clear()
         with self._turn:
             member = self.member(name)
-            last = self._memories.talk(Listener(member.character, self.user)).recent(1)
+            last = self._memories.talk(Listener(member.character, self.user)).path.recent(1)
             if not last or last[0].exchange.heard:
                 raise MoeChatError(f"{member.name} has said the last word; let somebody else speak first")
             yield from self._answer(member.character)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moechat.ai.embedding import named_embedder
+from moechat.ai.embedding import make_embedder
 from moechat.clock import Clock
 from moechat.curation import upkeep
 from moechat.errors import ConfigError, DiskError, MoeChatError
@@ -164,7 +164,7 @@ def update_tables(config: Config, file: Path | str) -> list[str]:
     from moechat.store.postgres import tables
 
     dim = 0
-    if config.store.nearest == "hnsw" and (embedder := named_embedder(config.embedding.model_dump())):
+    if config.store.nearest == "hnsw" and (embedder := make_embedder(config.embedding.model_dump())):
         dim = embedder.embed(["dim"]).shape[1]
         if dim > MAX_DIMENSIONS:
             remedy = f"pgvector indexes at most {MAX_DIMENSIONS} dimensions, the embedding model has {dim}: leave it at exact"

@@ -42,6 +42,7 @@ COLUMNS = {
 }
 
 TALK_GAP_S = 3600.0  # A longer pause ends a talk.
+DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +74,26 @@ class HybridIndex:
         self.lexical = LexicalIndex(folder / "words" if folder else None)
         self.stale = self.lexical.stale
         self.lock = threading.RLock()
-        self._speakers: list[str] = []
+        self.speakers: list[str] = []
+        """Everybody who said something."""
         self._talks: list[str] = []
-        self._columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
+        self.columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
         self._order: Order | None = None
         self._dated: Ints | None = None
         if folder is not None:
             self._open(folder)
 
-    @property
-    def count(self) -> int:
-        return self.lexical.count
-
-    @property
-    def speakers(self) -> Sequence[str]:
-        """Everybody who said something."""
-        return tuple(self._speakers)
-
     def documents(self) -> Ints:
         """The documents here, ascending."""
-        return np.flatnonzero(self._columns["alive"])
+        return np.flatnonzero(self.columns["alive"])
 
     def unread(self) -> Ints:
         """The documents that could not be read in full when they were added, ascending."""
-        return np.flatnonzero(self._columns["alive"] & (self._columns["traits"] & traits.UNREAD > 0))
+        return np.flatnonzero(self.columns["alive"] & (self.columns["traits"] & traits.UNREAD > 0))
 
     def without_names(self, text: str) -> str:
         """``text`` without the names of those who speak here: what its vector should be made of."""
-        return traits.without_names(text, self._speakers)
+        return traits.without_names(text, self.speakers)
 
     def add(self, docs: Sequence[Doc]) -> None:
         """Index documents; one that is here already is replaced."""
@@ -112,21 +105,21 @@ class HybridIndex:
             for doc in docs:
                 tokens, bits, asking = words.tokens(doc.text), traits.of(doc.text), traits.asking(doc.text)
                 bits |= traits.UNREAD * doc.unread
-                if self._columns["alive"][doc.doc]:
+                if self.columns["alive"][doc.doc]:
                     self.remove([doc.doc])
                 self.lexical.add(doc.doc, tokens)
                 start, end = doc.happened or (np.nan, np.nan)
-                speaker, talk = _number(self._speakers, doc.speaker), _number(self._talks, doc.talk)
+                speaker, talk = _number(self.speakers, doc.speaker), _number(self._talks, doc.talk)
                 values = (True, doc.time, speaker, talk, bits, asking, start, end)
                 for name, value in zip(COLUMNS, values, strict=True):
-                    self._columns[name][doc.doc] = value
+                    self.columns[name][doc.doc] = value
                 if self._order is not None and not self._order.append(doc.doc, doc.time, talk):
                     self._order = None
 
     def remove(self, docs: Iterable[int]) -> None:
         """Take documents out; those not there are passed over. Their vectors are the caller's."""
         with self.lock:
-            alive = self._columns["alive"]
+            alive = self.columns["alive"]
             gone = [doc for doc in docs if 0 <= doc < len(alive) and alive[doc]]
             self.lexical.remove(gone)
             alive[gone] = False
@@ -137,8 +130,8 @@ class HybridIndex:
         """Leave nothing of what was removed."""
         with self.lock:
             self.lexical.compact()
-            dead = ~self._columns["alive"]
-            for name, column in self._columns.items():
+            dead = ~self.columns["alive"]
+            for name, column in self.columns.items():
                 column[dead] = np.nan if name in ("start", "end") else 0
 
     def flush(self) -> None:
@@ -147,8 +140,8 @@ class HybridIndex:
             if self.folder is None:
                 return
             self.lexical.flush()
-            names = {"speakers": np.array(self._speakers, np.str_), "talks": np.array(self._talks, np.str_)}
-            np.savez(self.folder / "columns.new.npz", allow_pickle=False, **names, **self._columns)
+            names = {"speakers": np.array(self.speakers, np.str_), "talks": np.array(self._talks, np.str_)}
+            np.savez(self.folder / "columns.new.npz", allow_pickle=False, **names, **self.columns)
             (self.folder / "columns.new.npz").replace(self.folder / "columns.npz")
             self.stale = False
 
@@ -156,18 +149,15 @@ class HybridIndex:
         """The documents in the order of time."""
         order = self._order
         if order is None:
-            order = self._order = Order(self.documents(), self._columns["time"], self._columns["talk"], TALK_GAP_S)
+            order = self._order = Order(self.documents(), self.columns["time"], self.columns["talk"], TALK_GAP_S)
         return order
 
     def dated(self) -> Ints:
         """The documents that tell of a time."""
         dated = self._dated
         if dated is None:
-            dated = self._dated = np.flatnonzero(self._columns["alive"] & ~np.isnan(self._columns["start"]))
+            dated = self._dated = np.flatnonzero(self.columns["alive"] & ~np.isnan(self.columns["start"]))
         return dated
-
-    def column(self, name: str) -> NDArray[Any]:
-        return self._columns[name]
 
     def _open(self, folder: Path) -> None:
         """Keep what both files hold: words and columns are written one after the other, and a crash may part them. What is
@@ -183,8 +173,8 @@ class HybridIndex:
             log.warning("%s is made anew: %s", folder, damage)
             disk.clear(folder)
             self.lexical = LexicalIndex(folder / "words")
-            self._columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
-            self._speakers, self._talks, self.stale = [], [], True
+            self.columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
+            self.speakers, self._talks, self.stale = [], [], True
 
     def _load(self, folder: Path) -> None:
         with (folder / "columns.npz").open("rb") as raw, np.load(raw, allow_pickle=False) as file:
@@ -196,13 +186,13 @@ class HybridIndex:
         self.lexical.remove(docs[~is_in_both].tolist())
         columns["alive"] = np.zeros(len(alive), np.bool_)
         columns["alive"][self.lexical.documents()] = True
-        self._columns, self._speakers, self._talks = columns, speakers, talks
+        self.columns, self.speakers, self._talks = columns, speakers, talks
 
     def _make_room(self, docs: int) -> None:
-        have = len(self._columns["alive"])
+        have = len(self.columns["alive"])
         if docs > have:
-            for name, column in self._columns.items():
-                self._columns[name] = np.concatenate([column, np.zeros(max(docs - have, have // 4), column.dtype)])
+            for name, column in self.columns.items():
+                self.columns[name] = np.concatenate([column, np.zeros(max(docs - have, have // 4), column.dtype)])
 
 
 def _number(names: list[str], name: str) -> int:
@@ -253,33 +243,12 @@ class TimeIndex:
         return np.array(self._times, np.float64)
 
 
-class SpanIndex:
-    """Keys by span (start, end in epoch seconds), found where they meet an asked span."""
-
-    def __init__(self, items: Iterable[tuple[int, float, float]] = ()) -> None:
-        self._items = sorted((start, end, key) for key, start, end in items)
-        self._starts = [item[0] for item in self._items]
-        self._spans = {key: (start, end) for start, end, key in self._items}
-        self._longest = max((end - start for start, end, _ in self._items), default=0.0)  # no span was ever longer
-
-    def put(self, key: int, span: tuple[float, float] | None) -> None:
-        """Give a key its span, in place of the one that it had; None: it has none."""
-        if (before := self._spans.pop(key, None)) is not None:
-            at = bisect_left(self._items, (*before, key))
-            del self._items[at], self._starts[at]
-        if span is not None:
-            start, end = self._spans[key] = span
-            at = bisect_left(self._items, (start, end, key))
-            self._items.insert(at, (start, end, key))
-            self._starts.insert(at, start)
-            self._longest = max(self._longest, end - start)
-
-    def meeting(self, start: float, end: float, *, day_s: float = 86_400.0) -> list[int]:
-        """Keys whose span meets [start, end] and is not far wider than it, so that a vague 最近 answers no single day."""
-        widest = 2 * max(day_s, end - start)
-        low = bisect_left(self._starts, start - min(self._longest, widest))
-        high = bisect_right(self._starts, end)
-        return [key for s, e, key in self._items[low:high] if e >= start and e - s <= widest]
+def happened_in(first: Any, last: Any, asked: Times, however_wide: Any = False) -> Any:
+    """Whether what happened from ``first`` to ``last`` (epoch seconds, or arrays of them) meets an asked span and is not far
+    wider than it, or may be ``however_wide``: a vague 最近 answers no single day."""
+    start, end = asked
+    is_narrow = last - first <= 2 * max(DAY_S, end - start)
+    return (first <= end) & (last >= start) & (is_narrow | however_wide)
 
 
 class Order:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,17 @@ class LexicalIndex:
         scores = np.concatenate([np.zeros(0, np.float32), *(scores for _, scores in hits)])
         order = np.lexsort((-docs, -scores))[:limit]
         return docs[order], scores[order]
+
+    def made_of(self, tokens: Collection[str]) -> Ints:
+        """The documents that have words, and none but these."""
+        terms = [self._terms[token] for token in set(tokens) if token in self._terms]
+        docs = [np.zeros(0, np.int64)]
+        for segment in self._segments():
+            own = np.zeros(segment.size, np.int64)
+            for places, counts in map(segment.postings, terms):
+                own[places] += counts
+            docs.append(segment.docs[(own > 0) & (own >= segment.lengths) & ~segment.dead])
+        return np.concatenate(docs)
 
     def counts(self, docs: Ints, tokens: Sequence[str]) -> tuple[Floats, Floats]:
         """How often each token stands in each document, (documents, tokens), and the lengths; zeros if unknown."""

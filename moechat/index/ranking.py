@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moechat.index import traits
-from moechat.index.hybrid import Floats, HybridIndex, Ints, Times
+from moechat.index.hybrid import DAY_S, Floats, HybridIndex, Ints, Times, happened_in
 from moechat.index.lexical import rarity, saturate
 from moechat.index.vectors import MISSING, meets
 from moechat.language import words
@@ -50,12 +50,10 @@ NEAR = {-1: 0.5, 1: 0.2, -2: 0.2, 2: 0.2}
 """How much a neighbour in the talk says about a document, by distance: what went before says most."""
 FADING = {0: 1.0, **{sign * distance: 0.6**distance for distance in (1, 2, 3) for sign in (-1, 1)}}
 """How much a word of a neighbour counts in a document's window, by distance."""
-MOST_REPEATS = 1000  # Documents that say no more than the question are left out, so many at most.
 MOST_WORDS = 64
 """Words of a question that are looked for, the rarest: somebody may paste a page."""
 PRONOUN = 0.8
 """How much of a name it is to say 我 or 你."""
-DAY_S = 86_400.0
 LATELY_S = 30 * DAY_S
 """After so long, counted from the last that was told, a document is told lately by 1/e."""
 FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what is near them.
@@ -174,24 +172,16 @@ class _Ranking:
         worth = index.lexical.idf(tokens)
         rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
         self.names, self.worth = [tokens[i] for i in rarest], worth[rarest]
-        self.visible = index.column("alive").copy()
+        self.visible = index.columns["alive"].copy()
         concealed = np.fromiter(hidden, np.int64, len(hidden))
         self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
         if not spans:
-            self.visible[self._repeats()] = False
+            # What says no more than the text is no memory for it. What answers a question may have no other words than it has:
+            # there, only a question is a repeat.
+            repeats = index.lexical.made_of(words.tokens(text))
+            asking = index.columns["traits"][repeats] & traits.ASKS > 0
+            self.visible[repeats[asking] if traits.asks(text) else repeats] = False
         self.inside, self.hinted = self._inside(spans), self._inside(hints)
-
-    def _repeats(self) -> Ints:
-        """The documents that say no more than the text, and are no memory for it: all their words are its own. What answers a
-        question may have no others; there, only a question is a repeat."""
-        tokens = list(dict.fromkeys(words.tokens(self.text)))
-        docs, _ = self.index.lexical.candidates(tokens, MOST_REPEATS, self.visible)
-        table, lengths = self.index.lexical.counts(docs, tokens)
-        same = table.sum(axis=1) >= lengths
-        if traits.asks(self.text):
-            same &= self.index.column("traits")[docs] & traits.ASKS > 0
-        repeated: Ints = docs[same]
-        return repeated
 
     def ranked(self, k: int) -> Ranked:
         docs = self._candidates(k)
@@ -211,12 +201,11 @@ class _Ranking:
         """Which documents were told, or tell of what happened, in a span."""
         inside = np.zeros(len(self.visible), np.bool_)
         dated = self.index.dated() if spans else np.zeros(0, np.int64)
-        start, end = self.index.column("start")[dated], self.index.column("end")[dated]
+        start, end = self.index.columns["start"][dated], self.index.columns["end"][dated]
         for first, last in spans:
             low, high = np.searchsorted(self.order.times, first), np.searchsorted(self.order.times, last, "right")
             inside[self.order.docs[low:high]] = True
-            widest = 2 * max(last - first, DAY_S)
-            inside[dated[(start <= last) & (end >= first) & (end - start <= widest)]] = True
+            inside[dated[happened_in(start, end, (first, last))]] = True
         visible: NDArray[np.bool_] = inside & self.visible
         return visible
 
@@ -249,7 +238,7 @@ class _Ranking:
         at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
         lexical, window, answers, present = self._word_features(reached, at)
         dense, around = self._dense_features(reached, at)
-        bits = self.index.column("traits")[docs]
+        bits = self.index.columns["traits"][docs]
         values = {
             "dense": dense,
             "around": around,
@@ -259,9 +248,9 @@ class _Ranking:
             "speaker": self._said_by_meant(docs),
             "tells": (bits & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
             "name": bits & traits.NAMES > 0,
-            "asks": self.index.column("asking")[docs] * (1.0 + self._only_asks(docs)),
+            "asks": self.index.columns["asking"][docs] * (1.0 + self._only_asks(docs)),
             "hint": self.hinted[docs],
-            "lately": np.exp(-(self.order.times[-1] - self.index.column("time")[docs]) / LATELY_S)
+            "lately": np.exp(-(self.order.times[-1] - self.index.columns["time"][docs]) / LATELY_S)
             * traits.telling(self.text),
         }
         tells = bits & traits.NOTHING == 0  # A reply that one does not know is no evidence, whatever was asked.
@@ -286,7 +275,7 @@ class _Ranking:
         usual = lexical.average_length * sum(FADING.values())
         window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
         shares = (table > 0) @ share
-        questions = np.append(self.index.column("traits")[docs] & traits.ASKS > 0, False)
+        questions = np.append(self.index.columns["traits"][docs] & traits.ASKS > 0, False)
         return shares[at[0]], window, (shares * questions)[at[-1]], table[at[0]] > 0
 
     def _dense_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats]:
@@ -317,12 +306,12 @@ class _Ranking:
     def _only_asks(self, docs: Ints) -> NDArray[np.bool_]:
         """Which are bare questions of the user's, where the text is not about the character's own words. What they ask for was
         told elsewhere: they stand below all that tells, and lend the reply neither words nor meaning."""
-        bare: NDArray[np.bool_] = (docs % 2 == traits.USER_SIDE) & (self.index.column("traits")[docs] & self.bare > 0)
+        bare: NDArray[np.bool_] = (docs % 2 == traits.USER_SIDE) & (self.index.columns["traits"][docs] & self.bare > 0)
         return bare
 
     def _said_by_meant(self, docs: Ints) -> Floats:
         if self.meant and len(self.meant) < len(self.index.speakers):
-            return np.isin(self.index.column("speaker")[docs], list(self.meant)) * 1.0
+            return np.isin(self.index.columns["speaker"][docs], list(self.meant)) * 1.0
         side = None if self.meant else traits.side_meant(self.text)
         return np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
 
@@ -363,8 +352,8 @@ class Floor:
         """
         bare = index.without_names(text)
         question_words = list(dict.fromkeys(traits.asked_words(bare)))
-        worth = index.lexical.idf(question_words)
-        rarest = float(rarity(0, index.count)) * index.count / (index.count + YOUNG)
+        worth, count = index.lexical.idf(question_words), index.lexical.count
+        rarest = float(rarity(0, count)) * count / (count + YOUNG)
         heard = float(worth.sum())
         unheard = np.count_nonzero(worth == 0) * rarest
         share = heard / max(heard + unheard, SAID_MUCH * rarest, 1e-9)
@@ -373,7 +362,7 @@ class Floor:
             names = (name for name in traits.names_told(bare) if not traits.of(name) & traits.TELLS_TIME)
             named = [words.tokens(name) for name in names]
             bar += LATIN + UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
-        young = index.count < YOUNG
+        young = count < YOUNG
         return cls(threshold, share, young, bar, says_little=not young and traits.says_little(bare))
 
     def belongs(self, features: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from moechat.index.ranking import LITERAL_SHARE, Floor, Ranked, in_turns
 from moechat.language import words
 from moechat.memory.diary_index import DiaryIndex
 from moechat.memory.diary_vectors import DiaryVectors
+from moechat.memory.episodes import Episodes
 from moechat.model import Candidates, Episode, Exchange, Hit, Key, LateHit
 from moechat.store.kinds import Store
 from moechat.turn import exchange_text
@@ -33,7 +34,6 @@ Reasons = tuple[float, Mapping[str, float], Sequence[str]]
 RARE = 6  # A word that no more sides of exchanges have tells of a matter.
 ELSEWHERE = 3  # Exchanges of other days that come where a named time holds no answer.
 WRITTEN_FIRST = 3  # Events of an asked time that no exchange tells of; they stand before what was said then.
-IDLE = ("is", "idle")  # An event with this predicate and object is none (generative agents).
 
 
 class DiaryMatch(NamedTuple):
@@ -82,19 +82,19 @@ class _FoundSides:
 
 
 class Diary:
-    """The exchanges of one owner. Searches see what the last ``DiaryIndex.sync`` saw. ``authored`` gives the author's events,
-    which are found by their time too."""
+    """The exchanges of one owner. Searches see what the last ``DiaryIndex.sync`` saw. Of the ``episodes`` those of an asked time
+    are found by it."""
 
     def __init__(
         self,
         store: Store,
         dense: Dense,
+        episodes: Episodes,
         *,
         user_name: str,
         character_name: str,
-        authored: Callable[[], Sequence[Episode]] = tuple,
     ) -> None:
-        self._store, self._authored = store, authored
+        self._store, self.episodes = store, episodes
         self._speakers = (user_name, character_name)
         self.index = DiaryIndex(store, dense, self._speakers)
         self.vectors = DiaryVectors(store, dense, self.index)
@@ -123,7 +123,7 @@ class Diary:
         """Events in the asked spans that no exchange tells of (written by hand, imported), the most important first."""
         events: dict[str, tuple[Episode, Span]] = {}
         for span, episodes in self._happening(cue).items():
-            happened = [e for e in episodes if e.kind == "event" and (e.event.predicate, e.event.object) != IDLE]
+            happened = [e for e in episodes if e.kind == "event"]
             exchanges = self._store.exchanges.of(
                 list({source for episode in happened for source in episode.event.sources})
             )
@@ -238,13 +238,10 @@ class Diary:
 
     def _happening(self, cue: Cue) -> Mapping[Span, Sequence[Episode]]:
         """What happened in the spans that are asked for."""
-        return cue.once("happening", lambda: {span: self._during(span) for span in asked_spans(cue)})
+        return cue.once("happening", lambda: {span: self._during(span, cue.now) for span in asked_spans(cue)})
 
-    def _during(self, span: Span) -> list[Episode]:
-        """What happened in a span, the author's events of a known time among it."""
-        timed = ((one, one.event.happened or (one.at and (one.at, one.at))) for one in self._authored())
-        ours = [one for one, ends in timed if ends and ends[0] <= span.end and ends[1] >= span.start]
-        return [*self.index.episodes_during(span), *ours]
+    def _during(self, span: Span, now: datetime) -> list[Episode]:
+        return self.episodes.view(now).during(span.start, span.end)
 
     def _unfiled(self, cue: Cue, spans: Sequence[Span]) -> list[DiaryMatch]:
         """Hits for exchanges that stand in the log alone, because they have not settled or their day file is broken.
@@ -289,7 +286,7 @@ class Diary:
         def holds_any(span: Span) -> bool:
             if any(2 * row not in documents for row in self.index.rows_during(span).tolist()):
                 return True
-            return bool(self._tellers({span: self._during(span)})) or any(map(span.covers, unfiled))
+            return bool(self._tellers({span: self._during(span, cue.now)})) or any(map(span.covers, unfiled))
 
         return [span for span in begun if not holds_any(span)]
 

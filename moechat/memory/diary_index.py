@@ -26,10 +26,8 @@ from moechat.clock import local
 from moechat.containment import NamedText
 from moechat.index import ranking
 from moechat.index.dense import Dense
-from moechat.index.hybrid import Doc, HybridIndex, SpanIndex, TimeIndex
+from moechat.index.hybrid import Doc, HybridIndex, TimeIndex
 from moechat.index.ranking import Ranked
-from moechat.index.vectors import meets
-from moechat.model import Episode
 from moechat.store import disk
 from moechat.store.exchanges import ExchangeRow, Side
 from moechat.store.kinds import Store
@@ -123,7 +121,6 @@ class DiaryIndex:
         store = self._store
         self.files.identity, self._generation = store.moment
         self._times = TimeIndex(store.exchanges.moments())
-        self._happened = SpanIndex(store.findings.happened())
         self._hidden: tuple[frozenset[str], frozenset[int]] = (frozenset(), frozenset())
         self._new_rows: list[int] = []  # They came since hidden documents were looked up.
         self._waiting: list[tuple[float, int]] = []  # (time, row) of what is not indexed yet, ascending.
@@ -194,8 +191,6 @@ class DiaryIndex:
                     new.append((moment, row))
                 else:
                     dead += [2 * row, 2 * row + 1]
-            for row, _, episode in self._store.findings.changed(self._generation):
-                self._happened.put(row, _happened_ends(episode))
             self.words.remove(dead)
             if dead:
                 self.departures += 1
@@ -284,18 +279,6 @@ class DiaryIndex:
         with self._lock:
             return self._times.between(span.start.timestamp(), span.end.timestamp())
 
-    def episodes_during(self, span: Span) -> list[Episode]:
-        """What happened in a span and may be recalled."""
-        hidden = self._store.hidden()
-        replaced = self._store.findings.superseded(hidden)
-        rows = self._happened.meeting(span.start.timestamp(), span.end.timestamp())
-        episodes = self._store.findings.episodes(rows)
-        return [
-            episode
-            for episode in episodes
-            if episode.id not in hidden and episode.id not in replaced and hidden.isdisjoint(episode.event.sources)
-        ]
-
     def search(
         self, text: str, vector: np.ndarray | None, *, k: int, spans: Sequence[Span], hints: Sequence[Span]
     ) -> Ranked:
@@ -329,16 +312,6 @@ class DiaryIndex:
             self._hidden, self._new_rows = (hidden, docs), []
             return docs
 
-    def filtered(self, span: Span, vector: np.ndarray, threshold: float) -> np.ndarray:
-        """Rows of a span whose user's or character's words are near ``vector`` (seed 003's semantic filter), by time."""
-        rows, table = self.rows_during(span), self._dense.table(TABLE)
-        if table is None or not len(rows):
-            return rows
-        docs = np.stack([2 * rows, 2 * rows + 1], axis=1).ravel()
-        nearest = table.dot(docs, vector).reshape(-1, 2).max(axis=1)
-        near: np.ndarray = rows[meets(nearest, threshold)]
-        return near
-
     def differences(self) -> list[str]:
         """Where the indexes do not hold what the cache holds, in words."""
         with self._lock:
@@ -366,11 +339,6 @@ def named_sides(side: Side) -> tuple[tuple[str, str], tuple[str, str]]:
 
 def _documents(rows: Iterable[ExchangeRow]) -> frozenset[int]:
     return frozenset(2 * row.row + side for row in rows for side in (0, 1))
-
-
-def _happened_ends(episode: Episode | None) -> tuple[float, float] | None:
-    happened = episode.event.happened if episode else None
-    return (happened[0].timestamp(), happened[1].timestamp()) if happened else None
 
 
 def _ends(spans: Sequence[Span]) -> list[tuple[float, float]]:

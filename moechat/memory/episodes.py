@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from moechat.index.dense import Dense, TextVectors
+from moechat.index.hybrid import happened_in
 from moechat.index.vector_rows import PackedKeys, pack_keys, text_key
 from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
@@ -45,6 +46,8 @@ class EpisodeView:
     accessed: np.ndarray
     importance: np.ndarray
     reflection: np.ndarray
+    happened: np.ndarray  # (n, 2) first and last moment, nan where nobody knows
+    _authored: np.ndarray
     _place_of: np.ndarray  # by position, HIDDEN where it is not in view
     _vectors: np.ndarray
     _table: VectorTable | None
@@ -80,6 +83,12 @@ class EpisodeView:
         """Those of these that are in view, in the order of ``ids``."""
         positions = [position for position in map(self._all.position, ids) if position is not None]
         return self._all.at([p for p in positions if p < len(self._place_of) and self._place_of[p] != HIDDEN])
+
+    def during(self, start: datetime, end: datetime) -> list[Episode]:
+        """What happened between these, the earliest first; what the author wrote however wide it is."""
+        first, last = self.happened.T
+        places = np.flatnonzero(happened_in(first, last, (start.timestamp(), end.timestamp()), self._authored))
+        return self.episodes(places[np.lexsort((places, last[places], first[places]))].tolist())
 
     def plans(self, after: datetime, before: datetime, besides: Collection[str] = ()) -> list[Episode]:
         """What is planned, promised or has begun for a time between these (without one: was told then), and nothing in view
@@ -154,7 +163,9 @@ class Episodes:
         self.rows: list[int] = []
         self.told: list[Told] = []
         self._keys = bytearray()  # of their texts, packed
-        self._times = array("d")  # by four: since, expires, importance, is a reflection
+        self._times = array(
+            "d"
+        )  # by seven: since, expires, importance, is a reflection, happened from and to, is the author's
         self._alive = bytearray()
         self._concealed = _Concealed()
         self._position: dict[str, int] = {}
@@ -212,7 +223,11 @@ class Episodes:
         self.ids.append(episode.id)
         self.rows.append(row)
         self._keys += text_key(event.text)
-        self._times.extend((born, expires, event.importance, episode.kind == "reflection"))
+        # What the author wrote of a time happened then, where nothing else is said.
+        at = event.happened or ((episode.at, episode.at) if row == NO_ROW and episode.at else None)
+        ends = (at[0].timestamp(), at[1].timestamp()) if at else (np.nan, np.nan)
+        is_reflection = episode.kind == "reflection"
+        self._times.extend((born, expires, event.importance, is_reflection, *ends, row == NO_ROW))
         self._alive.append((event.predicate, event.object) != ("is", "idle"))  # generative agents: idle is no event
         self._concealed.add({episode.id, *event.sources})
         self._position[episode.id] = position
@@ -280,7 +295,7 @@ class Episodes:
     def _seen(self, hidden: frozenset[str], moment: float) -> tuple[float, float, EpisodeView]:
         """The view at a moment, and from when until when it holds (the expiries around the moment)."""
         columns, order, _ = self._arrays()
-        spoken_at, expires, importance, reflection = columns.T
+        spoken_at, expires, importance, reflection, _, _, authored = columns.T
         self._concealed.follow(hidden, lambda id_: {*self._citing.get(id_, ()), self._position.get(id_, HIDDEN)})
         keep = self.living() & (np.array(self._concealed.counts) == 0)
         for id_ in self._store.findings.superseded(hidden):
@@ -296,7 +311,7 @@ class Episodes:
         table = self._dense.table(TABLE)
         view = EpisodeView(
             positions, born, self._accessed(positions, born), importance[positions], reflection[positions] > 0,
-            place_of, self._vector_places(table)[positions], table, self,
+            columns[positions, 4:6], authored[positions] > 0, place_of, self._vector_places(table)[positions], table, self,
         )  # fmt: skip
         return since, until, view
 
@@ -316,10 +331,10 @@ class Episodes:
                 self._used_since = True
 
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(n, 4) float64 of ``_times``; the positions in the order of telling (a cache that is made anew, or an exchange that
+        """(n, 7) float64 of ``_times``; the positions in the order of telling (a cache that is made anew, or an exchange that
         is understood anew, writes in another); the packed keys of the texts."""
         if self._columns is None:
-            columns = np.array(self._times).reshape(-1, 4)
+            columns = np.array(self._times).reshape(-1, 7)
             self._columns = (columns, np.argsort(columns[:, 0], kind="stable"), pack_keys([bytes(self._keys)]))
         return self._columns
 

@@ -79,25 +79,6 @@ class WorldBook:
             self._rebuild()
             return changed
 
-    def search(
-        self,
-        clauses: Sequence[str],
-        clause_vectors: np.ndarray | None,
-        *,
-        scan_depth: int = 4,
-        threshold: float = 0.5,
-        text: str | None = None,
-    ) -> list[Hit]:
-        """The union of what the clauses find, each entry once with its best score, best first.
-
-        ``clause_vectors`` is (len(clauses), dim) float32 of unit length, None without an embedding. Each clause takes
-        its ``scan_depth`` nearest entries with a score of at least ``threshold``; an entry whose keyword or key stands
-        in ``text`` (the whole message; default: the clauses) scores 1.0; constant entries are always there.
-        """
-        judgements = self.judged("\n".join(clauses) if text is None else text)
-        near = self.near(judgements, clauses, clause_vectors, scan_depth=scan_depth, threshold=threshold)
-        return [*(hit.whole() for hit, _ in self.fired(judgements)), *near]
-
     def judged(self, text: str, scene: Scene | None = None) -> list[Judgement]:
         """Whether each entry fires by its rules."""
         patterns = Patterns()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from moechat.encoder.base import Vectors
 from moechat.encoder.builtin import builtin
 from moechat.reading.nearness import SCALE, Scores, along, can_weigh, kernel
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 
 FOLDER, FITTED = Path(__file__).with_name("findings"), Path(__file__).with_name("findings.npz")
 WIDTH = 1.0
@@ -95,10 +95,6 @@ class Bearing:
         )  # fmt: skip
 
 
-def language_of(finding: str) -> str:
-    return "zh" if has_han(finding) else "en"
-
-
 def placed(vectors: Vectors, mean: Vectors, axes: Vectors) -> Vectors:
     """(n, d) float32: where texts lie, an empty one in the middle."""
     points: Vectors = along(vectors, mean, axes) * np.any(vectors, axis=1)[:, None]
@@ -128,4 +124,4 @@ def is_borne_out(telling: Telling) -> bool:
         return True
     near = load()
     score = near.products(vectors_of([telling]))[0] @ near.weights
-    return bool(score >= FLOORS[language_of(telling.finding)])
+    return bool(score >= FLOORS[tongue_of(telling.finding)])

@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 import logging
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -24,21 +24,20 @@ from moechat.memory import daybook
 from moechat.memory.context import Context
 from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.former import Former
-from moechat.model import Episode, Exchange, Message, Recollection
+from moechat.model import Exchange, Message, Recollection
 from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
 from moechat.recall.layers import Layers
 from moechat.recall.profile import Stable
 from moechat.recall.tail import BLOCKS, NOTHING, OF_NOW, Background, PromptTail, boundaries_block, names_of
 from moechat.recall.world import Placed, placed
-from moechat.settings.character import USER_NAMES, Character
+from moechat.settings.character import Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
 from moechat.store.kinds import Store
 from moechat.turn import Sent, named
 from moechat.when.span import in_zone
 
 log = logging.getLogger(__name__)
-AHEAD = timedelta(days=400)  # Plans that a reply without a language model knows.
 MAX_LATE_REPLIES = 9  # Replies before it that a reply without a language model knows.
 HEADED = (
     "persona", "company", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", *OF_NOW, "danger", "time",
@@ -70,23 +69,24 @@ def request(
     first = next(iter(kept if sent is None else context.path()), None)
     begun, since = (first.id, in_zone(first.at, now.tzinfo)) if first else (own, now)
     frozen = context.store.tree.frozen.get(begun)
-    stable = profile.stable(layers, frozen, since, in_context, now)
     if frozen is None:
+        stable = profile.chosen(layers, since, in_context, now)
         context.store.log.freeze(begun, stable.ids)
+    else:
+        stable = profile.drawn(layers, frozen, since, now)
     # Nothing of every day stands beside a life in danger, nor after.
     if any(saying(words).is_danger for words in (text, *(exchange.user for exchange in kept))):
         stable = replace(stable, promises=(), overview=())
     shown = _once(layers, recollection, stable)
     background = _background(layers, context, shown, stable, in_context, kept, own, now)
-    names = {"char": character.name, "user": character.user_name}
-    greeting = Macros(names, now, character.language, chance=random.Random(0)).fill(character.greeting)
+    greeting = Macros(character.names, now, character.language, chance=random.Random(0)).fill(character.greeting)
     asking, cast = (
         context.store.exchanges.get(own),
         context.store.tree.cast(context.talk_name) if sent is None else None,
     )
     history, company, others = sent.before if sent else context.talk(kept, greeting), "", tuple[str, ...]()
     if cast:  # Whoever says something is named before it.
-        owner = stable.name if character.user_name in USER_NAMES.values() and stable.name else character.user_name
+        owner = stable.called(character)
         others = cast.others(character.name, owner)
         history = context.talk(kept, owner=owner)
         company = layers.prompts.fill("company", char=character.name, user=owner, others="、".join(others))
@@ -99,7 +99,7 @@ def request(
     # What the user said in the context may answer as well; it is there anyway.
     in_view = [d.hit for d in recollection.dropped if d.why == "in_context" and d.hit.side != "char"]
     hits, round_ = [*recollection.hits, *in_view], [hit for hit in recollection.plans if hit.recipe in OF_NOW]
-    events = (*stable.promises, *stable.overview, *background.plans, *_all(background.afterwards.values()))
+    events = (*stable.promises, *stable.overview, *background.plans, *itertools.chain(*background.afterwards.values()))
     rests_on = in_context - {own}
     rests_on.update(*((hit.id, *hit.sources) for hit in (*hits, *round_)), *((e.id, *e.event.sources) for e in events))
     over = [fact for one in (*stable.over, *background.over) for fact in (one.fact, one.by)]
@@ -137,7 +137,7 @@ def with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, no
         if not names or any(name in request.text for name in names)
     ]  # fmt: skip
     facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
-    plans = layers.episodes.view(now).plans(now, now + AHEAD)
+    plans = layers.episodes.view(now).plans(now, now + profile.AHEAD)
     rests_on = {*request.rests_on, *(fact.id for fact in facts), *(plan.id for plan in plans)}
     rests_on.update(*(fact.draft.sources for fact in facts), *(plan.event.sources for plan in plans))
     drafts = [
@@ -222,10 +222,6 @@ def _background(
     )
 
 
-def _all(lists: Iterable[Sequence[Episode]]) -> list[Episode]:
-    return [episode for episodes in lists for episode in episodes]
-
-
 def assemble(
     character: Character,
     prompts: Prompts,
@@ -241,8 +237,8 @@ def assemble(
 ) -> list[Message]:
     """All messages of a request. ``before_history`` is the order of the original (CONTRACTS, A: one turn). ``company`` says who
     else is there. Where a front end keeps a card of its own, ours is what is known alone, near the end."""
-    if background.stable.name and character.user_name == USER_NAMES[character.language]:
-        character = character.with_user(background.stable.name)
+    if (called := background.stable.called(character)) != character.user_name:
+        character = character.with_user(called)
     lore = [hit for hit in recollection.hits if hit.layer == "lore"]
     character = _at_this_moment(character, now, background.talk, placed(lore, background.lore).outlets)
     there = placed(lore, background.lore, None if sent and sent.keeps_card else character)
@@ -251,7 +247,7 @@ def assemble(
     rest = replace(recollection, hits=[hit for hit in recollection.hits if hit.id not in there.ids])
     blocks = PromptTail(character, prompts, rest, background, text, now).blocks()
     message, after = Message("user", text), list[Message]()
-    macros = Macros({"char": character.name, "user": character.user_name}, now, character.language)
+    macros = Macros(character.names, now, character.language)
     history = [_without_macros(one, macros) for one in history]
     behind = [Message("system", character.after_history)] if character.after_history else []
     if sent is not None:
@@ -280,7 +276,7 @@ def _lead(character: Character, prompts: Prompts, there: Placed, stable: Stable)
 
 def _at_this_moment(character: Character, now: datetime, talk: str, outlets: Mapping[str, str]) -> Character:
     """The character with the macros of time, chance and outlets replaced in its texts."""
-    names = {"char": character.name, "user": character.user_name}
+    names = character.names
     macros = Macros(names, now, character.language, f"{character.folder.name}/{talk}", outlets=outlets)
     texts: dict[str, Any] = {key: macros.fill(getattr(character, key)) for key in _WITH_MACROS}
     examples = character.examples
@@ -301,7 +297,7 @@ def _without_macros(message: Message, macros: Macros) -> Message:
 
 def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Message]:
     """What is always known, and the overview; the same words as long as the memories say the same."""
-    names, called = {"char": character.name, "user": character.user_name}, names_of(character)
+    names, called = character.names, names_of(character)
     facts = "\n".join(f"- {fragments.stated(fact, called)}" for fact in stable.facts if not called.is_name(fact))
     promises = "\n".join(
         f"- {fragments.event_line(episode, stable.since, called, aged=False)}" for episode in stable.promises
@@ -319,7 +315,7 @@ def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Mess
 
 def _persona(character: Character, prompts: Prompts) -> tuple[list[Message], list[Message]]:
     """(who the character is, its examples)."""
-    names = {"char": character.name, "user": character.user_name}
+    names = character.names
     values = {key: getattr(character, key) for key in _IN_PERSONA}
     persona = prompts.fill("persona", **names, **values)
     if character.system_prompt:
@@ -332,7 +328,7 @@ def _replaced(character: Character, whole: str, ours: str) -> str:
     """The persona with the card's own system prompt in the place of ours; what tells of the character and the user stays."""
     original = ours.split("\n\n")
     described = [paragraph for paragraph in whole.split("\n\n") if paragraph not in original]
-    names = {"char": character.name, "user": character.user_name}
+    names = character.names
     return "\n\n".join([Macros({**names, "original": ours}).fill(character.system_prompt), *described])
 
 

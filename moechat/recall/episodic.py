@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from moechat.ai.chat_model import ChatModel
 from moechat.ai.topic_model import Cues
 from moechat.cue import Cue
 from moechat.errors import DataError, ModelError
+from moechat.index.hybrid import happened_in
 from moechat.index.vectors import meets
 from moechat.language import words
 from moechat.memory import matters, stream
@@ -116,7 +117,12 @@ class Episodic:
         near = likeness(cue, view)
         relevance = np.zeros(len(view)) if near is None else near
         weights = stream.ScoreWeights(**settings.weights.model_dump())
-        scored = stream.scores(self._recency(cue, view, settings), relevance, view.importance, weights)
+        if settings.recency_unit == "rank":
+            recency = stream.recency_by_rank(view.accessed, view.since, view.positions, settings.decay)
+        else:
+            unit_s = UNIT_S[settings.recency_unit]
+            recency = stream.recency_by_age(view.accessed, cue.now.timestamp(), settings.decay, unit_s)
+        scored = stream.scores(recency, relevance, view.importance, weights)
         matches = []
         for i, episode in view.each(stream.order(scored.score, DEPTH).tolist()):
             features = {
@@ -145,14 +151,6 @@ class Episodic:
             if episode.by == "model" and episode.kind == "event"
         ]
         return self._candidates(spans, "understood", matches)
-
-    @staticmethod
-    def _recency(cue: Cue, view: EpisodeView, settings: StreamSettings) -> np.ndarray:
-        """(episodes,) by rank of use, or by age in the configured unit."""
-        if settings.recency_unit == "rank":
-            return stream.recency_by_rank(view.accessed, view.since, view.positions, settings.decay)
-        unit_s = UNIT_S[settings.recency_unit]
-        return stream.recency_by_age(view.accessed, cue.now.timestamp(), settings.decay, unit_s)
 
     def association(self, cue: Cue, spans: Sequence[Span] = (), *, all_events: bool = False) -> Candidates:
         """Events and reflections of which keywords, subject or object stand in the message as whole words, those that share
@@ -283,8 +281,8 @@ def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
     """The asked span in which an episode was told or happened. An episode of a far wider time does not count."""
     start, end = episode.event.happened or (episode.since, episode.since)
     for span in spans:
-        widest = 2 * max(timedelta(days=1), span.end - span.start)
-        if span.covers(episode.since) or (start <= span.end and end >= span.start and end - start <= widest):
+        asked = span.start.timestamp(), span.end.timestamp()
+        if span.covers(episode.since) or happened_in(start.timestamp(), end.timestamp(), asked):
             return span
     return None
 

@@ -28,7 +28,7 @@ from moechat.rules.boundaries import concerns
 from moechat.settings.character import USER_NAMES
 from moechat.store.kinds import Store
 from moechat.store.state import Greeted
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 from moechat.when.span import away
 
 RECIPE = "greeting"
@@ -123,7 +123,7 @@ def _words(layers: Layers, now: datetime) -> Iterator[Greeting]:
             yield from _quoting(layers, "plan", plan, now)
     for day in layers.days.of(now):
         if day.kind == "birthday" and not day.is_eve and day.sources:
-            if text := fact_to_user(day.text, who.user_name, "zh" if has_han(day.text) else "en"):
+            if text := fact_to_user(day.text, who.user_name, tongue_of(day.text)):
                 yield Greeting("day", _line(layers, "greet_day", day.id, said=text), day.id, day.sources)
     recent = np.flatnonzero(~view.reflection & (view.since >= (now - LATELY).timestamp()))
     light = [

@@ -23,6 +23,7 @@ from moechat.model import LONG_AGO, Episode, Fact
 from moechat.recall import plans, touch
 from moechat.recall.layers import Layers
 from moechat.rules.boundaries import concerns
+from moechat.settings.character import USER_NAMES, Character
 
 TOKENS = 150
 # What one knows of a friend, the most telling first, and how much of each.
@@ -30,7 +31,7 @@ CLASSES = {
     "name": 1, "address": 1, "nickname": 1, "allergy": 4, "health": 3, "home": 1, "job": 1, "employer": 1, "school": 1,
     "partner": 1, "family": 4, "pet": 2, "friend": 2, "birthday": 1,
 }  # fmt: skip
-AHEAD = timedelta(days=400)
+AHEAD = timedelta(days=400)  # Plans and promises that are known so long before their day.
 MOST_PROMISES = 3
 MOST_LOOKED_AT = 12  # The newest facts of a class that are looked at.
 MOST_STATES = 3  # The facts of a class that a message may touch.
@@ -57,6 +58,10 @@ class Stable:
     def name(self) -> str:
         """What the user said to be called, "" where nothing."""
         return next((f.draft.target for f in self.facts if keyword_class(f.draft) == "name"), "")
+
+    def called(self, character: Character) -> str:
+        """What the user is called: as the character's file has it, else as they said."""
+        return self.name if self.name and character.user_name in USER_NAMES.values() else character.user_name
 
 
 def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: datetime) -> Stable:
@@ -160,12 +165,3 @@ def _is_fit(fact: Fact, off_limits: Sequence[str]) -> bool:
 def _is_over(layers: Layers, episode: Episode, now: datetime) -> bool:
     """Whether it is a plan whose day has come: while it is asked after, it has a place of its own, and then none."""
     return episode.event.status == "planned" and plans.is_due(episode.event, now, layers.character().name)
-
-
-def stable(
-    layers: Layers, frozen: Sequence[str] | None, since: datetime, in_context: Collection[str], now: datetime
-) -> Stable:
-    """That of the context which began at ``since`` and holds these exchanges; ``frozen`` are its ids where it has some."""
-    if frozen is None:
-        return chosen(layers, since, in_context, now)
-    return drawn(layers, frozen, since, now)

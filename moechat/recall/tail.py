@@ -82,7 +82,7 @@ class PromptTail:
         now: datetime,
     ) -> None:
         self._character, self._prompts, self._language = character, prompts, character.language
-        self._names, self._called = {"char": character.name, "user": character.user_name}, names_of(character)
+        self._names, self._called = character.names, names_of(character)
         self._recollection, self._background, self._text, self._now = recollection, background, text, now
 
     def blocks(self) -> list[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 from moechat.containment import NamedText
 from moechat.language.words import fold, keywords, stem
@@ -49,23 +49,21 @@ def shown(layers: Layers, nodes: Mapping[str, Node], exchanges: Sequence[Exchang
     """Exchanges with what the log knows of their replies."""
     variants = [node.variant if (node := nodes.get(one.id)) else None for one in exchanges]
     standing = _standing(layers, [row for variant in variants for row in (variant.hits if variant else ())])
-    result = []
+    result, contained = [], layers.store.contained
     for exchange, variant in zip(exchanges, variants, strict=True):
         if variant is None:
             result.append(Shown(exchange, ()))
             continue
         spans = [span_of(row) for row in variant.spans]
-        asked_words = _asked_words(layers, exchange) if variant.hits else []
+        text, asked_words = exchange.user, list[str]()
+        if variant.hits:
+            read = partial(keywords, text, MOST_WORDS)
+            asked_words = contained.run("words", NamedText("", text), read, asked_words)
         phrases = [span.phrase for span in spans]
         grounds = [_ground(row, standing.get(_place(row)), phrases, asked_words) for row in variant.hits]
         node = nodes[exchange.id]
         result.append(Shown(exchange, grounds, spans, variant.error, len(node.variants), node.chosen, variant.notice))
     return result
-
-
-def _asked_words(layers: Layers, exchange: Exchange) -> list[str]:
-    text = exchange.user
-    return layers.store.contained.run("words", NamedText("", text), lambda: keywords(text, MOST_WORDS), [])
 
 
 def _place(row: Row) -> Place:

@@ -18,7 +18,7 @@ from moechat.reading.patterns import patterns
 from moechat.reading.saying import DANGER, mark, saying
 from moechat.rules import message
 from moechat.rules.reading import asks_of_user, is_small_talk
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 
 MOST_FORMER = 4
 MATTERS, MOST_MATTERS = "matters", 2
@@ -111,18 +111,15 @@ def former(cue: Cue, held: Callable[[], Sequence[Former]], near: Callable[[], Se
     asks_before = _CALLS["asks_former"].search(cue.text) is not None
     folded = words.fold(cue.text)
     there = {one.fact.id: one for one in held() if one.is_over or asks_before}
-    named = [id_ for id_, one in there.items() if _is_named(one.fact, folded)]
+    names = {id_: (one.fact.draft.target, one.fact.draft.entity) for id_, one in there.items()}
+    named = [id_ for id_, both in names.items() if any(len(one) > 1 and words.fold(one) in folded for one in both)]
     ids = dict.fromkeys([*(hit.id for hit in near()), *reversed(named)])
     return [(replace(_hit(there[id_].fact, FORMER), text=formerly(there[id_])), "") for id_ in ids if id_ in there]
 
 
-def _is_named(fact: Fact, folded: str) -> bool:
-    return any(len(name) > 1 and words.fold(name) in folded for name in (fact.draft.target, fact.draft.entity))
-
-
 def formerly(former: Former, *, at_length: bool = True) -> str:
     """What held before, as it is told: that it is over, in the words that said so, or what was said since."""
-    draft, tongue, by = former.fact.draft, "zh" if has_han(former.fact.text) else "en", former.by
+    draft, tongue, by = former.fact.draft, tongue_of(former.fact.text), former.by
     day = f"{by.since:%Y-%m-%d}"
     if not former.is_over:
         return _FORMER[tongue].format(text=former.fact.text, day=day, newer=by.text)

@@ -40,7 +40,7 @@ def scene(
     return Scene(
         before, (exchange and exchange.speaker) or character.user_name, greeting,
         lambda: so_far(store.tree, own, talk, greets=greets), {key: getattr(character, key) for key in ABOUT},
-        {"char": character.name, "user": character.user_name}, {character.folder.name, character.name},
+        character.names, {character.folder.name, character.name},
         ("continue",) if goes_on else AGAIN if again else ("normal",),
     )  # fmt: skip
 

@@ -41,7 +41,7 @@ from moechat.serve.completions import (
 from moechat.serve.history import NOTICE, History, fold, read
 from moechat.serve.identity import Caller, caller
 from moechat.turn import Delta
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 
 JsonObject = dict[str, Any]
 Mode = Literal["", "memory", "raw"]
@@ -104,7 +104,7 @@ class FrontEnds:
         try:
             user, character = PASS.get().user(who.user), self._whose_card(character, mode, who)
         except Nameless:
-            yield 0, Delta(PASTE["zh" if has_han(history.words or "") else "en"])
+            yield 0, Delta(PASTE[tongue_of(history.words or "")])
             yield 0, End()
             return
         request = chats.Request(
@@ -153,7 +153,7 @@ class FrontEnds:
         messages = _messages(body.get("messages"))
         text = str(messages[-1].get("content", ""))
         me = who.character or str(body.get("model") or "").partition(":")[0]
-        history = await asyncio.to_thread(read, messages, "zh" if has_han(text) else "en", me)
+        history = await asyncio.to_thread(read, messages, tongue_of(text), me)
         reply = chats.Reply(tells_why=bool(who.why) or str(body.get("model")).endswith(WHY))
         events = self._threads.each(lambda: self.replies(body, who, history, reply), reply.stop)
         form = Form(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), str(body.get("model") or ""))

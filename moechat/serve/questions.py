@@ -168,7 +168,7 @@ def _turn(agent: Agent, message: Recall) -> JsonObject:
 
 
 def _page(agent: Agent, part: Pages) -> JsonObject:
-    rows = agent.in_talk(part.talk).recent(part.limit, part.before)
+    rows = agent.in_talk(part.talk).path.recent(part.limit, part.before)
     exchanges = [_exchange(row.exchange) | {"variants": row.variants} for row in rows]
     return {"talks": sorted(agent.store.tree.talks), "exchanges": exchanges}
 

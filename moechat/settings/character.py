@@ -29,7 +29,7 @@ from moechat.settings.config import Config
 from moechat.settings.schema import AgentSettings
 from moechat.store import plain
 from moechat.store.disk import WORLDS
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 
 FILE = "character.yaml"
 USER_NAMES = {"zh": "用户", "en": "User"}
@@ -78,6 +78,11 @@ class Character:
     tags: Sequence[str] = ()
     overrides: Mapping[str, Any] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What ``{{user}}`` and ``{{char}}`` stand for."""
+        return {"user": self.user_name, "char": self.name}
 
     def with_user(self, name: str) -> Character:
         """The same character with another name for the user in all its texts."""
@@ -213,14 +218,11 @@ def _examples(value: Any, path: Path) -> list[Message] | str:
         return value
     messages: list[Message] = []
     for turn in value if isinstance(value, list) else [value]:
-        if not isinstance(turn, dict) or not turn.keys() <= {"user", "char"} or not _all_text(turn):
+        is_turn = isinstance(turn, dict) and turn.keys() <= {"user", "char"}
+        if not is_turn or not all(isinstance(text, str) for text in turn.values()):
             raise DataError(path, "examples expects a list of `- user: …` with `char: …` below it")
         messages += [Message("user" if who == "user" else "assistant", text) for who, text in turn.items()]
     return messages
-
-
-def _all_text(turn: dict[Any, Any]) -> bool:
-    return all(isinstance(text, str) for text in turn.values())
 
 
 def _from_agent(agent: AgentSettings) -> dict[str, Any]:
@@ -249,7 +251,7 @@ def _flat(value: Any) -> str:
 def _filled(folder: Path, data: Mapping[str, Any], user: str, agent_user: str) -> Character:
     name = data.get("name", "").strip() or folder.name
     texts = "".join(data.get(key, "") for key in _TEXTS) or name
-    language = cast(Language, data.get("language") or ("zh" if has_han(texts) else "en"))
+    language = cast(Language, data.get("language") or tongue_of(texts))
     name = data.get("nickname", "").strip() or name
     who = you.read(owner_folder(folder, user), folder)
     own_name = data.get("user_name", "").strip()

@@ -30,7 +30,6 @@ ROWS = f"SELECT id, row {LIVE} AND id = ANY(%(ids)s)"
 SUPERSEDING = f"SELECT id, data {LIVE} AND replaces ORDER BY row"
 WITH_EVIDENCE = f"SELECT row {LIVE} AND evidence ORDER BY row"
 BIRTHS = f"SELECT id, t, by, confirmed {LIVE} ORDER BY row"
-HAPPENED = f"SELECT row, starts, ends {LIVE} AND starts IS NOT NULL ORDER BY starts, row"
 CITING = "SELECT DISTINCT row FROM episode_sources WHERE owner_id = %(owner)s AND source = ANY(%(ids)s) ORDER BY row"
 WORDS = "words || ' ' || keywords"
 # Sorted by ``+row`` lest SQLite goes through all rows in their order.
@@ -270,10 +269,6 @@ class FindingRecords:
         """(id, epoch seconds, by, confirmed) of every live episode, in row order."""
         rows = self._session.all(BIRTHS)
         return [(id_, t, by, None if confirmed is None else bool(confirmed)) for id_, t, by, confirmed in rows]
-
-    def happened(self) -> list[tuple[int, float, float]]:
-        """(row, start, end) in epoch seconds of the live episodes whose time is known, by start, then row."""
-        return self._session.all(HAPPENED)
 
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         """When the last event happened that a word is part of; epoch seconds."""

@@ -78,7 +78,9 @@ class Search:
     ) -> set[Place]:
         places: set[Place] = set()
         if "fact" in kinds:
-            places |= {(f.since.timestamp(), "fact", f.id) for f in self.facts() if _has(_words_of(f), words)}
+            for fact in self.facts():
+                texts = fact.text, fact.draft.entity, fact.draft.keyword, fact.draft.target
+                places |= {(fact.since.timestamp(), "fact", fact.id)} if _has(" ".join(texts), words) else set()
         places |= self._episodes([kind for kind in ("event", "reflection") if kind in kinds], words)
         if "exchange" in kinds:
             places |= self._exchange_places(words, self._unseen())
@@ -107,7 +109,3 @@ class Search:
 def _has(text: str, words: Sequence[str]) -> bool:
     folded = text.casefold()
     return all(word in folded for word in words)
-
-
-def _words_of(fact: Fact) -> str:
-    return " ".join((fact.text, fact.draft.entity, fact.draft.keyword, fact.draft.target))

@@ -15,7 +15,7 @@ from moechat.model import Episode, Exchange, Fact, RefusedItem
 from moechat.store.database import SqliteSession, StoreSession
 from moechat.store.entries import Entry
 from moechat.store.exchanges import SIDES, TIMES, TableDays
-from moechat.store.finding_records import BY_ID, CITING, FACTS, HAPPENED, LIVE, NOTES, SUPERSEDING, ExchangeNote, Noted
+from moechat.store.finding_records import BY_ID, CITING, FACTS, LIVE, NOTES, SUPERSEDING, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.formats import (
     EPISODE,
@@ -162,7 +162,7 @@ class TableStore(Unit):
         self.usage = UsageFile(usage, self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
-        for statement in (session.packing(TIMES), HAPPENED, FACTS, SUPERSEDING):
+        for statement in (session.packing(TIMES), FACTS, SUPERSEDING):
             session.foresee(statement, {})
         self.follow()
 

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, fields
 from datetime import date
 from typing import Any, Literal
 
-from moechat.errors import DataError
 from moechat.model import TurnCost
 from moechat.store.entries import Entry, Shape, is_count, one_of
 from moechat.store.json_lines import Lines
@@ -70,10 +69,6 @@ class UsageFile:
         self._waiting: list[Spent] = []
         self._sums: dict[tuple[str, Use], Spent] = {}
         self._read = 0
-
-    @property
-    def problems(self) -> list[DataError]:
-        return self._lines.problems
 
     def add(self, spent: Spent) -> None:
         self._waiting.append(spent)

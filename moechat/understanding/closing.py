@@ -18,7 +18,7 @@ from moechat.memory.contradiction import target
 from moechat.model import Episode, Event, EventStatus, Exchange, Fact, FactDraft, Understanding
 from moechat.rules import message
 from moechat.rules.clause import IN_DOUBT, UNKNOWN, USER, Clause
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 
 DAY = timedelta(days=1)
 _GENERAL = frozenset("trip travel journey plan holiday visit 旅行 旅游 旅程 计划 打算 行程".split())
@@ -160,7 +160,7 @@ def _carries_out(event: Event, plan: Event) -> bool:
 
 
 def _event(clause: str, plan: Event, exchange: Exchange, status: EventStatus) -> Event:
-    text = _SAID["zh" if has_han(clause) else "en"].format(words=clause)
+    text = _SAID[tongue_of(clause)].format(words=clause)
     return replace(
         plan,
         text=text,

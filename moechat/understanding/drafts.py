@@ -35,7 +35,7 @@ from moechat.rules.activation import corrected
 from moechat.topic_path import topic_path
 from moechat.understanding import answer, gate
 from moechat.when import precision_of
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 from moechat.when.span import undated
 
 DAY = timedelta(hours=23)
@@ -237,7 +237,7 @@ class CheckedAnswer:
         ]  # fmt: skip
         if any(plan.id in ids for ids in self._replaces.values()):
             return
-        sentence = _SAID["zh" if has_han(one.quote) else "en"].format(quote=one.quote)
+        sentence = _SAID[tongue_of(one.quote)].format(quote=one.quote)
         made = replace(
             plan.event, text=sentence if status == "done" else _undated(plan.event.text, plan.since), sources=(exchange.id,),
             status=status, insight="", quote=one.quote,
@@ -271,7 +271,7 @@ class CheckedAnswer:
     def _rule(self, one: answer.ExtractedVerb, old: Fact | Episode, exchange: Exchange) -> None:
         """Record that a finding holds no longer, or never did. The record has words of its own source alone, so that it goes with
         that."""
-        tongue: Literal["zh", "en"] = "zh" if has_han(one.quote) else "en"
+        tongue: Literal["zh", "en"] = tongue_of(one.quote)
         until = self._dated(one.until, [exchange]) if one.until else ""
         label, beside = _RULED[tongue].get(one.verb, _ENDED[tongue]), [part for part in (until, one.reason) if part]
         if beside:

@@ -22,7 +22,7 @@ from moechat.model import (
 from moechat.settings.prompts import Prompts
 from moechat.understanding import answer
 from moechat.understanding.drafts import CheckedAnswer, said_by
-from moechat.when.names import WEEKDAYS, has_han
+from moechat.when.names import WEEKDAYS, tongue_of
 
 TRIES = 2
 PROBLEM_CHARS = 300
@@ -123,7 +123,7 @@ def line(finding: Fact | Episode) -> str:
     if isinstance(finding, Fact) or finding.event.status not in ("planned", "open"):
         return text
     days = sorted({f"{moment:%Y-%m-%d}" for moment in finding.event.happened or ()})
-    label = _PLAN["zh" if has_han(text) else "en"][finding.event.status]
+    label = _PLAN[tongue_of(text)][finding.event.status]
     return f"{text} [{' '.join([label, '/'.join(days)]).strip()}]"
 
 

@@ -211,7 +211,7 @@ class Desk:
         """The newest page of a talk, or the one before an exchange: ``{exchanges, more, greeting, busy, notice}``."""
         conversation = self.conversation(place)
         edition, turn = self.news.edition, self.turns.current(conversation)  # before the rows, which may be newer then
-        rows = conversation.recent(self.page + 1, before or None)
+        rows = conversation.path.recent(self.page + 1, before or None)
         more, rows = len(rows) > self.page, rows[-self.page :]
         face = self.face(place, words)
         exchanges = self._drawn(place, conversation, rows, face, turn)

@@ -23,7 +23,7 @@ from moechat.curation.letter import to_you
 from moechat.house.gallery import Portrait
 from moechat.web import markdown
 from moechat.web.words import Words
-from moechat.when.names import has_han
+from moechat.when.names import has_han, tongue_of
 
 _OF_USER = re.compile(r"(?:用户|[Tt]he user)")
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
@@ -97,7 +97,7 @@ def _to_person(context: Context, text: str, user_name: str = "") -> str:
 def with_short_days(text: str, year: int = 0) -> str:
     """昨天（2025-05-19）吃了火锅 → 5月19日吃了火锅: what 昨天 meant stands in its place, and other days are short; one of another
     ``year`` has it."""
-    words = Words("zh" if has_han(text) else "en", year)
+    words = Words(tongue_of(text), year)
 
     def day(date: str) -> str:
         return words.near_day(datetime.fromisoformat(date))

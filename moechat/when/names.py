@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Literal
+
+Language = Literal["zh", "en"]
 
 # Chinese characters as the inside of a character class: rf"[{HAN}]{{2,4}}".
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
@@ -32,6 +35,11 @@ _PLACES = {"十": 10, "百": 100, "千": 1000}
 def has_han(text: str) -> bool:
     """Whether a Chinese character stands anywhere in ``text``."""
     return HAN_CHARACTER.search(text) is not None
+
+
+def tongue_of(text: str) -> Language:
+    """The language of a text: Chinese where a Chinese character stands in it."""
+    return "zh" if has_han(text) else "en"
 
 
 def chinese_number(text: str) -> float | None:

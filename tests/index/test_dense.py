@@ -17,8 +17,7 @@ from moechat.errors import EmbeddingError
 from moechat.index.dense import Dense, TextVectors
 from moechat.index.vector_rows import text_key
 from moechat.index.vectors import having, tables_under
-from moechat.memory.diary import Diary
-from tests.houses import Home, imported, shown, silent
+from tests.houses import Home, diary_of, imported, shown, silent
 
 OLD, NEW = HashEmbedder(16), HashEmbedder(32)
 
@@ -137,24 +136,23 @@ def test_a_text_is_embedded_once_and_kept_by_its_hash(tmp_path: Path) -> None:
     assert first[0] == first[2] == second[2]
 
 
-def test_the_diary_is_embedded_for_both_models_and_resumes_by_what_is_missing(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_the_diary_is_embedded_for_both_models_and_resumes_by_what_is_missing(home: Home) -> None:
     store = home.store()
     imported(store, *((f"2025-05-{1 + i // 24:02}T{i % 24:02}:00:00", f"第{i}句", "嗯") for i in range(100)))
     index = home.folder / ".index"
     first = Dense(index, OLD)
-    diary = Diary(store, first, user_name="阿明", character_name="小满")
+    diary = diary_of(store, first)
     assert diary.vectors.embed_missing(Event()) == 100
     assert diary.vectors.embed_missing(Event()) == 0
     diary.index.flush()
     first.close()
     dense = Dense(index, NEW, load=lambda _: OLD)
-    diary = Diary(store, dense, user_name="阿明", character_name="小满")
+    diary = diary_of(store, dense)
     assert diary.vectors.embed_missing(Event(), 40) == 40
     diary.index.flush()
     dense.close()
     dense = Dense(index, NEW, load=lambda _: OLD)
-    diary = Diary(store, dense, user_name="阿明", character_name="小满")
+    diary = diary_of(store, dense)
     space = dense.changing()
     assert space is not None
     assert diary.vectors.missing(space) == 60
@@ -191,8 +189,7 @@ def held(folder: Path, *texts: str) -> list[bool]:
     return found
 
 
-def test_words_that_are_forgotten_while_they_are_embedded_get_no_vector(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_words_that_are_forgotten_while_they_are_embedded_get_no_vector(home: Home) -> None:
     store = home.store()
     imported(store, ("2025-05-01T10:00:00", "第一次这么说", "嗯"), ("2025-05-02T10:00:00", "别的", "好"))
 
@@ -200,12 +197,12 @@ def test_words_that_are_forgotten_while_they_are_embedded_get_no_vector(tmp_path
         old = store.exchanges.get("20250501-100000")
         store.days.write(replace(old, user="后来这么说"))
         other = Dense(home.folder / ".index", OLD)
-        beside = Diary(store, other, user_name="阿明", character_name="小满")
+        beside = diary_of(store, other)
         other.sweep({"diary": beside.vectors.alive})
         other.close()
 
     dense = Dense(home.folder / ".index", Interrupted(sweep))
-    diary = Diary(store, dense, user_name="阿明", character_name="小满")
+    diary = diary_of(store, dense)
     assert diary.vectors.embed_missing(Event()) == 2
     assert held(home.folder, "第一次这么说", "别的", "后来这么说") == [False, True, False]
     diary.index.sync()

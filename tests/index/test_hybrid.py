@@ -319,7 +319,7 @@ def test_a_damaged_index_opens_empty_and_says_so(tmp_path: Path, name: str, dama
         path.write_bytes(b"\x00junk" if damage == "junk" else path.read_bytes()[: path.stat().st_size // 2])
     index = HybridIndex(tmp_path, None)
     assert index.stale
-    assert index.count == len(index.documents()) == 0
+    assert index.lexical.count == len(index.documents()) == 0
     index.add(SMALL_TALK)
     index.flush()
     assert HybridIndex(tmp_path, None).count == len(SMALL_TALK)

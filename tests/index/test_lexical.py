@@ -108,6 +108,8 @@ def test_however_it_was_filled_it_equals_one_built_at_once(tmp_path_factory: pyt
     for query in ("a", "b c", "a b c d e f g"):
         assert found(index, query) == pytest.approx(slow(texts, query), rel=1e-4)
         assert found(index, query) == pytest.approx(found(filled(texts), query), rel=1e-5)
+        alike = {doc for doc, text in texts.items() if text and set(text.split()) <= set(query.split())}
+        assert set(index.made_of(query.split()).tolist()) == alike
 
 
 def test_what_was_flushed_is_there_again(tmp_path: Path):

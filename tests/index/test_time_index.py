@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.index.hybrid import SpanIndex, TimeIndex
+from moechat.index.hybrid import TimeIndex
 
 # Golden `range_search` of seed 003: keys 100..500; the published code lost the first of every span.
 GOLDEN = [
@@ -59,28 +59,3 @@ def test_equal_times_keep_the_order_in_which_they_came() -> None:
     index = TimeIndex([(1, 5.0), (2, 5.0)])
     index.add(3, 5.0)
     assert index.between(5, 5).tolist() == [1, 2, 3]
-
-
-@given(st.lists(st.tuples(times, times)), times, times)
-def test_spans_that_meet_the_asked_one_equal_a_scan(told: list[tuple[float, float]], a: float, b: float) -> None:
-    start, end = sorted((a, b))
-    spans = [(i, min(s, e), max(s, e)) for i, (s, e) in enumerate(told)]
-    widest = 2 * max(5.0, end - start)
-    expected = {key for key, s, e in spans if s <= end and e >= start and e - s <= widest}
-    assert set(SpanIndex(spans).meeting(start, end, day_s=5.0)) == expected
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.none() | st.tuples(times, times))), times, times)
-def test_spans_that_come_and_go_one_by_one_equal_those_made_at_once(
-    changes: list[tuple[int, tuple[float, float] | None]], a: float, b: float
-) -> None:
-    index, spans = SpanIndex([(0, 1.0, 2.0)]), {0: (1.0, 2.0)}
-    for key, span in changes:
-        ordered = (min(span), max(span)) if span else None
-        index.put(key, ordered)
-        spans.pop(key, None)
-        if ordered:
-            spans[key] = ordered
-    start, end = sorted((a, b))
-    at_once = SpanIndex((key, *span) for key, span in spans.items())
-    assert index.meeting(start, end, day_s=5.0) == at_once.meeting(start, end, day_s=5.0)

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Event as Signal
 
 import numpy as np
 import pytest
 
-from moechat.ai.embedding import HashEmbedder
 from moechat.index.vectors import VectorTable
 from moechat.memory.diary import Diary
 from moechat.memory.diary_index import TABLE
 from moechat.memory.diary_vectors import DiaryVectors
-from tests.houses import Home, told
+from tests.houses import diary_of, told
 from tests.owners import Owner
 
 
 @pytest.fixture
-def owner(tmp_path: Path) -> Iterator[Owner]:
-    owner = Owner(Home.build(tmp_path), HashEmbedder(32))
-    yield owner
-    owner.close()
-
-
-@pytest.fixture
 def diary(owner: Owner) -> Diary:
-    return Diary(owner.store, owner.dense, user_name="我", character_name="小满")
+    return diary_of(owner.store, owner.dense)
 
 
 def missing(owner: Owner, diary: Diary) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,14 +23,6 @@ from moechat.model import Episode, Event
 from moechat.store.files import FileStore
 from tests.houses import START, ZONE, Home, day_files, edit, moment
 from tests.owners import NOW, Owner
-
-
-@pytest.fixture
-def owner(tmp_path: Path) -> Iterator[Owner]:
-    owner = Owner(Home.build(tmp_path), HashEmbedder(32))
-    yield owner
-    owner.close()
-
 
 # ---- what may be recalled
 
@@ -69,6 +61,25 @@ def test_plans_are_what_is_to_come_or_has_begun(owner: Owner) -> None:
     found = [episode.event.status for episode in owner.view().plans(NOW, NOW + timedelta(days=30))]
     assert found == ["planned", "open"]
     assert owner.view().plans(NOW, NOW + timedelta(days=1)) == []
+
+
+def test_what_happened_in_a_time_is_found_the_earliest_first_but_nothing_that_is_far_wider(owner: Owner) -> None:
+    days = {
+        "一周": ("2025-05-12", "2025-05-19"),
+        "昨天": ("2025-05-19", "2025-05-19"),
+        "那年": ("2025-01-01", "2025-12-31"),
+    }
+    for text, ends in days.items():
+        owner.tell(text, happened=(moment(f"{ends[0]}T00:00:00"), moment(f"{ends[1]}T23:59:59")))
+    owner.tell("不知哪天")
+
+    def during(first: str, last: str) -> list[str]:
+        return [e.event.text for e in owner.view().during(moment(f"{first}T00:00:00"), moment(f"{last}T23:59:59"))]
+
+    assert during("2025-05-19", "2025-05-19") == ["昨天"]
+    assert during("2025-05-12", "2025-05-19") == ["一周", "昨天"]
+    assert during("2025-01-01", "2025-12-31") == ["那年", "一周", "昨天"]
+    assert during("2025-05-20", "2025-05-21") == []
 
 
 def test_a_branch_hides_what_was_told_on_another(owner: Owner) -> None:
@@ -169,8 +180,7 @@ def test_an_idle_event_is_none(owner: Owner) -> None:
     assert owner.texts() == ["用户在"]
 
 
-def test_what_the_author_wrote_stands_beside_and_follows_its_generation(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_the_author_wrote_stands_beside_and_follows_its_generation(home: Home) -> None:
     store = home.store()
     written = [
         1,
@@ -181,6 +191,7 @@ def test_what_the_author_wrote_stands_beside_and_follows_its_generation(tmp_path
     view = episodes.view(NOW)
     assert (view.ids, view.by_keyword(["画廊"])) == (["o1"], {0: ["画廊"]})
     assert view.episodes([0])[0].by == "author"
+    assert [one.id for one in view.during(moment("2025-01-01T00:00:00"), moment("2025-01-01T09:00:00"))] == ["o1"]
     written[:] = [2, []]
     episodes.sync()
     assert len(episodes.view(NOW)) == 0

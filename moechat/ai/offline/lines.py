@@ -17,7 +17,7 @@ from moechat.model import Exchange
 from moechat.reading.patterns import Patterns, patterns
 from moechat.settings.defaults import defaults_folder
 from moechat.store import plain
-from moechat.when.names import has_han
+from moechat.when.names import has_han, tongue_of
 
 FILE, HELP = "offline.yaml", "help.yaml"
 
@@ -77,11 +77,11 @@ def head(line: str) -> str:
     return line.partition("{")[0]
 
 
-def language_of(text: str, context: Sequence[Exchange], own: str) -> str:
+def reply_language(text: str, context: Sequence[Exchange], own: str) -> str:
     """The language of a message; of a few letters that say nothing of it, that of the talk, else the character's ``own``."""
     if has_han(text):
         return "zh"
     if len(re.findall("[A-Za-z]", text)) <= FEW_LETTERS:
         before = context[-1].user if context else ""
-        return ("zh" if has_han(before) else "en") if before else own
+        return tongue_of(before) if before else own
     return "en"

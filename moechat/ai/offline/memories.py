@@ -18,7 +18,7 @@ from moechat.model import Hit, Layer
 from moechat.rules import message
 from moechat.rules.clause import Clause
 from moechat.when import LONGEST_READ, Span, resolve
-from moechat.when.names import has_han
+from moechat.when.names import has_han, tongue_of
 
 _SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
 LONGEST_TOLD = 200  # Of a message of more characters the sentence that answers is told.
@@ -83,7 +83,7 @@ class Memories:
     def _spoken(self, text: str) -> str:
         """An understood event speaks of the user in the third person: it is told to the user."""
         own = re.match(r"我|I\b|My\b", text)
-        return text if own else fact_to_user(text, self._names[0], _language(text)) or text
+        return text if own else fact_to_user(text, self._names[0], tongue_of(text)) or text
 
     def _belongs(self, text: str, at: datetime | None) -> int:
         """How a memory that was told at ``at`` belongs to the times that were asked for (see Told)."""
@@ -119,7 +119,8 @@ class Memories:
         content = self.content(question).items()
         weights = {w: weight for w, weight in content if w in there or (has_han(w[0]) and w in text)}
         subjects = [s for s in self._subjects.items() if s[1].search(question)]
-        if self.is_of_another(question, text, or_of_user=not weights and near < ENOUGH and self._is_of_user(memory)):
+        is_of_user = memory.layer == "core" or bool(ears["tells"].search(text))
+        if self.is_of_another(question, text, or_of_user=not weights and near < ENOUGH and is_of_user):
             return 0.0
         weights |= {name: 3.0 for name, subject in subjects if subject.search(text)}
         who, of_the_past = self.people(question), bool(ears["formerly"].search(question))
@@ -154,9 +155,6 @@ class Memories:
         everyone = {one.casefold() for one in self._ears["people"].findall(text)}
         return frozenset(one for one in everyone if not self._ears["anyone"].fullmatch(one))
 
-    def _is_of_user(self, memory: Told) -> bool:
-        return memory.layer == "core" or bool(self._ears["tells"].search(memory.text))
-
     def _content(self, text: str) -> dict[str, float]:
         """The words of a question that say what it is about, with their weight; times are matched as times."""
         for span in self._spans:
@@ -167,12 +165,8 @@ class Memories:
     def to_user(self, memory: Told) -> str:
         """A memory told to the user as "you", "" where that is not safe."""
         if memory.layer == "core":
-            return fact_to_user(memory.text, self._names[0], _language(memory.text))
-        return second_person(memory.text, _language(memory.text))
-
-
-def _language(text: str) -> str:
-    return "zh" if has_han(text) else "en"
+            return fact_to_user(memory.text, self._names[0], tongue_of(memory.text))
+        return second_person(memory.text, tongue_of(memory.text))
 
 
 def content_words(text: str) -> dict[str, None]:

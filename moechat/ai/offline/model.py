@@ -30,7 +30,7 @@ from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
 from moechat.when import LONGEST_READ, Span
-from moechat.when.names import has_han
+from moechat.when.names import tongue_of
 
 MOST_PARTS = 5  # So many questions of a message are answered.
 NEAREST = 0.6  # What shares this much with a question is told as the nearest there is, not as its answer.
@@ -91,8 +91,8 @@ class _OfflineReply:
         whole = request.text.strip()
         self.text = whole[:LONGEST_READ]
         who = request.character
-        self.own_language = who.language if who else "zh" if has_han(self.text) else "en"
-        self.language = lines.language_of(self.text, self.request.context, self.own_language)
+        self.own_language = who.language if who else tongue_of(self.text)
+        self.language = lines.reply_language(self.text, self.request.context, self.own_language)
         self.reading = message.read(self.text, [one.user for one in request.context if one.user.strip() != whole])
         self.kinds = frozenset({self.reading.kind, *self.reading.saying.kinds})
         self.name, self.user_name = (who.name, who.user_name) if who else ("MoeChat", "")

@@ -19,7 +19,7 @@ from moechat.model import Episode, FactDraft
 from moechat.rules import foods
 from moechat.rules.reading import understand
 from moechat.when import resolve
-from moechat.when.names import MONTHS, has_han
+from moechat.when.names import MONTHS, has_han, tongue_of
 
 MAX_PLANS = 5
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -62,7 +62,7 @@ class Knowledge:
 
     def asked(self, question: str) -> Asked | None:
         """What a question asks of the record; None where it asks nothing of it."""
-        ears = lines.ears("zh" if has_han(question) else "en")
+        ears = lines.ears(tongue_of(question))
         whose = frozenset(self._named(question)) or frozenset(_kin(question))
         if not whose and ears["words"]["mine"].search(question):
             whose = frozenset({"user"})
@@ -96,7 +96,7 @@ class Knowledge:
         return self._told_to_user(fact.text)
 
     def _told_to_user(self, text: str) -> str:
-        return fact_to_user(text, self._user_name, "zh" if has_han(text) else "en") or text.strip(ENDS)
+        return fact_to_user(text, self._user_name, tongue_of(text)) or text.strip(ENDS)
 
     @property
     def day(self) -> str:
@@ -114,7 +114,7 @@ class Knowledge:
 
     def asks_to_eat(self, question: str) -> bool:
         """Whether a question asks for leave to eat, or about what the user's body does not take."""
-        ears = lines.ears("zh" if has_han(question) else "en")["words"]
+        ears = lines.ears(tongue_of(question))["words"]
         if ears["may_eat"].search(question) or (foods.words(question) and ears["permits"].search(question)):
             return True
         return any(touches(question, fact) for fact in self.cannot_take()) and not ears["recalls"].search(question)
