@@ -16,8 +16,10 @@ from hypothesis import HealthCheck
 from hypothesis import settings as properties
 
 if TYPE_CHECKING:
+    from moechat.house import House
     from moechat.store.files import FileStore
     from tests.houses import Home
+    from tests.shell import Shell
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads BLAS: one thread is fastest on busy machines
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -82,6 +84,27 @@ def home(tmp_path: Path) -> Home:
     from tests.houses import Home  # here: it loads BLAS, which is to find the setting above
 
     return Home.build(tmp_path)
+
+
+@pytest.fixture
+def house(home: Home) -> Iterator[House]:
+    """That folder, opened."""
+    with home.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def moechat(home: Home, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """The command line over that folder."""
+    from tests.shell import Shell
+
+    home.configure(embedding={"provider": "hash"})
+    return Shell(home, capsys)
+
+
+@pytest.fixture(params=["zh", "en"])
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture

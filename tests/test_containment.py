@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -129,11 +128,6 @@ def test_what_could_not_be_read_is_told_in_both_languages() -> None:
 
 
 # ---- a whole folder
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
 
 
 def tell_all(home: Home, house: House) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -91,12 +90,6 @@ def home(tmp_path: Path) -> Home:
         (folder / name).write_bytes(poison)
     home.config.write_text(OLD_CONFIG + "time: {zone: Asia/Shanghai}\nrecall: {deadline_ms: 20000}\n", encoding="utf-8")
     return home
-
-
-@pytest.fixture
-def house(home: Home) -> Iterator[House]:
-    with home.open() as house:
-        yield house
 
 
 @pytest.fixture

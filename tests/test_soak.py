@@ -321,8 +321,7 @@ def move_on(home: Home, chance: random.Random) -> None:
     home.clock.at = max([home.clock.at, *newest]) + timedelta(minutes=chance.choice([1, 5, 90, 900]))
 
 
-def test_corrected_words_are_understood_only_once_they_stand_in_their_file(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_corrected_words_are_understood_only_once_they_stand_in_their_file(home: Home) -> None:
     with home.open(ScriptedModel(lambda _: "好。", understand)) as house:
         agent = house.agent()
         id_ = say(agent, "我养了一只叫雪球一号的猫").exchange.id
@@ -342,8 +341,7 @@ def test_corrected_words_are_understood_only_once_they_stand_in_their_file(tmp_p
         assert agent.store.tree.pending() == []
 
 
-def test_words_taken_back_when_the_process_was_killed_leave_nothing_behind(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_words_taken_back_when_the_process_was_killed_leave_nothing_behind(home: Home) -> None:
     with home.open(ScriptedModel(lambda _: "好。", understand)) as house:
         id_ = say(house.agent(), "我养了一只叫雪球一号的猫").exchange.id
         house.agent().finish()

@@ -90,8 +90,7 @@ def test_thinking_that_fails_keeps_nothing_else_from_being_done(tmp_path: Path) 
         assert agent.store.state.cleaned is not None
 
 
-def test_what_a_program_that_runs_for_years_notes_of_use_is_summed_up(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_a_program_that_runs_for_years_notes_of_use_is_summed_up(home: Home) -> None:
     with home.open(ScriptedModel(polite)) as house:
         agent = house.agent()
         say(agent, "我今天跳伞了")

@@ -82,8 +82,7 @@ def test_a_model_that_fails_before_the_reply_leaves_the_words_to_serve(tmp_path:
 LIGHTHOUSE = "lighthouse:\n  text: 我们一起爬了灯塔\n  time: 2025-04-02T19:30\n  keywords: [灯塔]\n"
 
 
-def test_what_the_author_wrote_by_hand_is_recalled_at_once(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_the_author_wrote_by_hand_is_recalled_at_once(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         say(agent, "你好")
@@ -91,8 +90,7 @@ def test_what_the_author_wrote_by_hand_is_recalled_at_once(tmp_path: Path) -> No
         assert [hit.id for hit in agent.recall("灯塔好玩吗").ranked] == ["lighthouse"]
 
 
-def test_a_day_that_only_the_author_tells_of_is_not_said_to_be_empty(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_day_that_only_the_author_tells_of_is_not_said_to_be_empty(home: Home) -> None:
     (home.folder / "events.yaml").write_text(LIGHTHOUSE, encoding="utf-8")
     with home.open() as house:
         agent = house.agent()
@@ -103,8 +101,7 @@ def test_a_day_that_only_the_author_tells_of_is_not_said_to_be_empty(tmp_path: P
         assert agent.recall("2025年4月3日我们做了什么？").empty_spans
 
 
-def test_a_fact_of_the_author_is_never_copied_into_the_memory_of_a_user(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_fact_of_the_author_is_never_copied_into_the_memory_of_a_user(home: Home) -> None:
     told = "home:\n  text: 阿明住在上海\n  keyword: 住址\n  target: 上海\n  single: true\n  time: 2077-04-02\n"
     (home.folder / "facts.yaml").write_text(told, encoding="utf-8")
     with home.open() as house:

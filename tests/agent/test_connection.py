@@ -79,8 +79,7 @@ def test_saving_another_address_asks_for_its_key(
         assert opened.keeps_key_from("http://127.0.0.1:9/v1")
 
 
-def test_without_a_kept_key_any_address_is_saved(tmp_path: Path, server: ModelServer) -> None:
-    home = Home.build(tmp_path)
+def test_without_a_kept_key_any_address_is_saved(home: Home, server: ModelServer) -> None:
     with home.connected() as opened:
         opened.connect(server.url, "tiny")
         assert opened.config.chat.base_url == server.url

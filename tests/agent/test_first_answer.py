@@ -115,8 +115,7 @@ def test_a_kill_in_the_middle_costs_nothing_but_the_rest(bare: Home) -> None:
         assert house.agent().verify()["problems"] == []
 
 
-def test_opening_is_not_held_up_by_garbage_collection(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_opening_is_not_held_up_by_garbage_collection(home: Home) -> None:
     rows = [[f"d{i}", f"d{i - 1}" if i else None, "#"] for i in range(20_000)]
     home.folder.joinpath("log.jsonl").write_text(json.dumps({"op": "past", "rows": rows}) + "\n", encoding="utf-8")
     collections: list[str] = []

@@ -110,8 +110,7 @@ def test_what_a_kill_interrupts_is_the_same_reply_as_far_as_it_was_shown(opened:
     assert standing(agent) == [("说到一半，又说了", "stopped", 1)]
 
 
-def test_what_cannot_go_on_says_why(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_cannot_go_on_says_why(home: Home) -> None:
     with home.open(silent([ModelError("unreachable", "nobody there")] * 2)) as house:
         with pytest.raises(NotFound):
             go_on(house.agent())

@@ -15,11 +15,6 @@ ASKED = {"zh": "你还记得我的猫叫什么名字吗", "en": "Do you remember
 NAME, OTHER = {"zh": "豆豆", "en": "Pickle"}, {"zh": "年糕", "en": "Mochi"}
 
 
-@pytest.fixture(params=["zh", "en"])
-def language(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def home(tmp_path: Path, language: str) -> Home:
     return Home.build(tmp_path, character={"language": language})

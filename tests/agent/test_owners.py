@@ -277,8 +277,7 @@ def test_a_memory_that_cannot_be_opened_keeps_no_file_open(home: Home) -> None:
     assert failure and not open_under(folder)
 
 
-def test_the_memory_of_a_house_that_is_closed_comes_back_at_once(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_the_memory_of_a_house_that_is_closed_comes_back_at_once(home: Home) -> None:
     with home.open() as house:
         agent = weakref.ref(house.agent())
         assert agent() is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -18,11 +17,6 @@ from moechat.ai.scripted import Line, ScriptedModel
 from moechat.model import Message
 
 LATE_S = 60.0
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
 
 
 def is_extraction(body: dict[str, Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +25,6 @@ TELLS: list[tuple[dict[str, Any], int]] = [
     ({"/api/show": {"model_info": {"qwen2.context_length": 32_768}}}, 32_768),
     ({"/v1/models": {"data": "x"}, "/props": [], "/api/show": {"model_info": 5}}, 0),
 ]
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
 
 
 @pytest.mark.parametrize(("tells", "window"), TELLS, ids=str)

@@ -311,8 +311,7 @@ class FailingEmbedder(CountingEmbedder):
         return super().embed(texts, kind)
 
 
-def test_an_embedding_model_that_fails_for_a_while_is_told_of_until_it_works(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_an_embedding_model_that_fails_for_a_while_is_told_of_until_it_works(home: Home) -> None:
     embedder = FailingEmbedder(OLD)
     with opened(home, embedder) as agent:
         say(agent, "我买了一把蓝雨伞")

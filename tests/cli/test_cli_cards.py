@@ -20,13 +20,6 @@ from tests.shell import Shell
 PICTURE = png.plain("test", 4, 4)
 
 
-@pytest.fixture
-def moechat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    home = Home.build(tmp_path)
-    home.configure(embedding={"provider": "hash"})
-    return Shell(home, capsys)
-
-
 def saved(moechat: Shell, name: str, data: bytes | Any) -> str:
     path = moechat.home.data.parent / name
     path.write_bytes(data if isinstance(data, bytes) else json.dumps(data, ensure_ascii=False).encode())
@@ -140,8 +133,7 @@ def test_template_syntax_stays_text(moechat: Shell) -> None:
 # ---- in the talk
 
 
-def test_entries_stand_where_they_say_and_the_turn_tells_why(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_entries_stand_where_they_say_and_the_turn_tells_why(home: Home) -> None:
     card = json.loads(json.dumps(V2))
     card["data"]["system_prompt"] = "FIRST {{original}} {{char}}"
     card["data"]["post_history_instructions"] = "LAST {{user}}"
@@ -175,8 +167,7 @@ def test_entries_stand_where_they_say_and_the_turn_tells_why(tmp_path: Path) -> 
     assert {row["why"] for row in fires} == {"key: lamp"} and {row["id"] for row in fires} >= {"w.json#0", "w.json#4"}
 
 
-def test_a_talk_counts_its_greeting_and_knows_why_a_reply_is_made(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_talk_counts_its_greeting_and_knows_why_a_reply_is_made(home: Home) -> None:
     card = json.loads(json.dumps(V2))
     card["data"] |= {"description": "A keeper. {{outlet::box}}", "mes_example": ""}
     card["data"]["extensions"]["depth_prompt"] = {
@@ -221,8 +212,7 @@ def test_a_talk_counts_its_greeting_and_knows_why_a_reply_is_made(tmp_path: Path
     assert ("assistant", "NOTE Tide  {entries}") in [(one.role, one.content) for one in prompts[0]]
 
 
-def test_an_entry_stays_for_some_messages_then_rests(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_an_entry_stays_for_some_messages_then_rests(home: Home) -> None:
     (home.folder / "data_base").mkdir()
     entry = {"key": ["lamp"], "content": "The lamp turns.", "sticky": 3, "cooldown": 2, "scanDepth": 1}
     (home.folder / "data_base" / "w.json").write_text(json.dumps(world(entry)), encoding="utf-8")
@@ -235,8 +225,7 @@ def test_an_entry_stays_for_some_messages_then_rests(tmp_path: Path) -> None:
     assert whys == ["key: lamp", "sticky", "", "key: lamp", "sticky"]
 
 
-def test_a_folder_that_holds_only_a_card_opens_as_that_card(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_folder_that_holds_only_a_card_opens_as_that_card(home: Home) -> None:
     other = home.data / "agents" / "other"
     other.mkdir()
     (other / "card.json").write_text(json.dumps(V3), encoding="utf-8")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.houses import Home
 from tests.shell import Shell
 
 Lines = list[tuple[str, str, str]]
@@ -21,13 +20,6 @@ TALK: Lines = [
     ("2021-03-05T16:01:00", "小满", "人多吗"),
     ("2021-03-05T16:02:00", "char", "下次我也想去"),
 ]
-
-
-@pytest.fixture
-def moechat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    home = Home.build(tmp_path)
-    home.configure(embedding={"provider": "hash"})
-    return Shell(home, capsys)
 
 
 def saved(moechat: Shell, lines: Lines, name: str = "旧聊天.jsonl") -> str:

@@ -7,17 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.houses import Home
 from tests.shell import Shell
 
 LATER = "2025-05-21T09:00"
-
-
-@pytest.fixture
-def moechat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    home = Home.build(tmp_path)
-    home.configure(embedding={"provider": "hash"})
-    return Shell(home, capsys)
 
 
 def texts(moechat: Shell, *args: str) -> str:

@@ -11,17 +11,10 @@ import pytest
 from moechat.compat import foreign_talk
 from moechat.compat.past import Names, Past
 from moechat.errors import DataError
-from tests.houses import ZONE, Home, imported
+from tests.houses import ZONE, imported
 from tests.shell import Shell
 
 WHO = Names("阿明", "小满")
-
-
-@pytest.fixture
-def moechat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    home = Home.build(tmp_path)
-    home.configure(embedding={"provider": "hash"})
-    return Shell(home, capsys)
 
 
 def saved(folder: Path, name: str, *rows: Any) -> Path:

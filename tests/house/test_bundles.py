@@ -15,7 +15,7 @@ from moechat.house.bundle import Bundle, sorted_out
 from moechat.house.studio import look
 from moechat.web.tray import Trays
 from tests.cards.cards import V3, WORLD
-from tests.houses import CHARACTER, Home
+from tests.houses import CHARACTER
 from tests.shell import Shell
 
 CHAT = "\n".join(
@@ -46,13 +46,6 @@ def zipped(files: dict[str, bytes]) -> bytes:
         for name, data in files.items():
             archive.writestr(name, data)
     return target.getvalue()
-
-
-@pytest.fixture
-def moechat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    home = Home.build(tmp_path)
-    home.configure(embedding={"provider": "hash"})
-    return Shell(home, capsys)
 
 
 @pytest.mark.parametrize("is_zip", [False, True])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,6 @@ from tests.cards.cards import V3, WORLD
 from tests.houses import CHARACTER, Home, say
 
 TALK = '{"time": "2021-03-04T20:15:00", "who": "user", "text": "我养了一只叫年糕的猫"}\n'
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
-def house(home: Home) -> Iterator[House]:
-    with home.open() as opened:
-        yield opened
 
 
 def saved(home: Home, name: str, text: str) -> Path:

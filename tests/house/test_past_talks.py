@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +53,6 @@ def taken(house: House, path: Path) -> Row:
 def path_of(agent: Agent, talk: str) -> list[tuple[str, str, str]]:
     rows = agent.in_talk(talk).path.recent(1000)
     return [(f"{row.exchange.at:%m-%d %H:%M}", row.exchange.user, row.exchange.char) for row in rows]
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
-def house(home: Home) -> Iterator[House]:
-    with home.open() as opened:
-        yield opened
 
 
 def test_each_conversation_is_a_talk_in_its_dates_and_its_branches_stand(home: Home) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from moechat.agent import Agent
+from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Message
 from tests.houses import Home
+from tests.owners import Owner
 
 
 @pytest.fixture
@@ -26,3 +29,10 @@ def agent(home: Home, prompts: list[str]) -> Iterator[Agent]:
 
     with home.open(ScriptedModel(reply, understands=False)) as house:
         yield house.agent()
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Iterator[Owner]:
+    owner = Owner(Home.build(tmp_path), HashEmbedder(32))
+    yield owner
+    owner.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,8 +78,7 @@ def test_what_is_over_the_tokens_leaves_a_quarter_of_them_at_a_time() -> None:
     assert size(context.newest(exchanges, tokens=whole)) > whole * 0.7
 
 
-def test_the_path_has_the_words_that_stand_now(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_the_path_has_the_words_that_stand_now(home: Home) -> None:
     store = home.store()
     a, b, c = (told(store, home.clock, text, settle=True) for text in ("一", "二", "三"))
     store.log.correct(a, user="壹")
@@ -92,8 +89,7 @@ def test_the_path_has_the_words_that_stand_now(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_conversation_seen_from_its_start_begins_with_the_greeting(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_conversation_seen_from_its_start_begins_with_the_greeting(home: Home) -> None:
     store = home.store()
     ids = [told(store, home.clock, text, settle=True) for text in ("在吗", "天冷了")]
     kept = Context(store, Config)

@@ -340,8 +340,7 @@ def test_the_command_moves_whom_it_is_told_to(
         house.agent(user=user)
 
 
-def test_names_of_servers_are_checked(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_names_of_servers_are_checked(home: Home) -> None:
     for store, key in (
         ({"servers": {"home": {"address": "x"}}}, "store.servers"), ({"servers": {"b": {}}}, "store.servers.b.address"),
         ({"new_owners": "nowhere"}, "store.new_owners"),

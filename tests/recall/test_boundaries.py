@@ -115,8 +115,7 @@ def test_nobody_who_is_off_limits_is_raised_but_a_question_is_answered(tmp_path:
         assert "贝壳" in "\n".join(one.content for one in model.requests[-1].messages if one.role == "system")
 
 
-def test_its_owner_edits_it_ends_it_and_brings_it_back(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_its_owner_edits_it_ends_it_and_brings_it_back(home: Home) -> None:
     model = ScriptedModel(lambda messages: "嗯。", understands=False)
 
     def prompt(agent: Agent) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -25,13 +25,6 @@ from moechat.settings.schema import StreamSettings
 from tests.houses import Home, moment
 from tests.minds import EMBEDDER, Mind, embed
 from tests.owners import NOW
-
-
-@pytest.fixture
-def mind(tmp_path: Path) -> Iterator[Mind]:
-    mind = Mind(Home.build(tmp_path), EMBEDDER)
-    yield mind
-    mind.close()
 
 
 def texts(found: Sequence[tuple[Hit, str]]) -> list[str]:

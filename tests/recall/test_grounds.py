@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +32,6 @@ def home(tmp_path: Path) -> Home:
     official = {"pier": {"text": "小满在码头捡到一只旧船铃", "keywords": ["船铃", "码头"], "time": "2024-03-02"}}
     (home.folder / "events.yaml").write_text(yaml.safe_dump(official, allow_unicode=True), encoding="utf-8")
     return home
-
-
-@pytest.fixture
-def house(home: Home) -> Iterator[House]:
-    with home.open() as house:
-        yield house
 
 
 @pytest.fixture

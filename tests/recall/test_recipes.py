@@ -106,13 +106,6 @@ def test_recall_waits_longer_only_for_a_model_that_is_asked_before_the_reply(
 # ---- topics
 
 
-@pytest.fixture
-def mind(tmp_path: Path) -> Iterator[Mind]:
-    mind = Mind(Home.build(tmp_path), EMBEDDER)
-    yield mind
-    mind.close()
-
-
 def recipes_of(mind: Mind) -> Episodic:
     recipes = mind.recipes()
     recipes.topics.sync()

@@ -177,11 +177,6 @@ class Postgres(Mcp):
 KINDS: dict[str, type[Way]] = dict(zip(WAYS, (Page, Say, V1, Mcp, Processes, Postgres), strict=True))
 
 
-@pytest.fixture(params=["zh", "en"])
-def language(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture(params=WAYS)
 def way(
     request: pytest.FixtureRequest, tmp_path: Path, language: str, capsys: pytest.CaptureFixture[str], root: Path

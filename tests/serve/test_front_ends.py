@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -25,12 +24,6 @@ from moechat.serve.history import NOTICE
 from moechat.settings.character import folder_for
 
 ANNE, BEN = {"x-moechat-user": "anne"}, {"x-moechat-user": "ben"}
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    with Served(tmp_path) as one:
-        yield one
 
 
 # ---- known at once
@@ -473,8 +466,7 @@ def test_who_spoke_is_kept(served: Served) -> None:
     assert served.house.agent().store.exchanges.get(str(row["id"])).speaker == "小周"
 
 
-def test_what_another_speaker_says_is_kept_as_theirs_and_is_no_fact_about_the_user(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_another_speaker_says_is_kept_as_theirs_and_is_no_fact_about_the_user(home: Home) -> None:
     with home.open(OfflineModel()) as house, server.running(house) as url:
 
         def said(name: str, text: str, chat: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -19,12 +19,6 @@ from served import Served
 from moechat.ai.scripted import Line
 from moechat.errors import ModelError
 from moechat.model import Message
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    with Served(tmp_path) as one:
-        yield one
 
 
 def said(served: Served) -> list[str]:

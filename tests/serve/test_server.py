@@ -514,9 +514,8 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 def test_the_command_does_not_start_beyond_loopback_without_a_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    home = Home.build(tmp_path)
     monkeypatch.delenv(server.KEY_ENV, raising=False)
     args = ["serve", "--data", str(home.data), "--config", str(home.config), "--host", NOWHERE, "--port", "0"]
     assert cli.main(args) == 1

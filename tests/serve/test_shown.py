@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,12 +53,6 @@ class Named:
     @property
     def shown(self) -> list[tuple[str, str]]:
         return [(user, reply) for user, reply in self.turns]
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    with Served(tmp_path) as one:
-        yield one
 
 
 def edit(place: int, user: str = "", reply: str = "") -> Callable[[Named], None]:

@@ -67,11 +67,6 @@ PROGRAMS: dict[str, tuple[Change, Change]] = {
 }
 
 
-@pytest.fixture(params=["zh", "en"])
-def language(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def served(tmp_path: Path, language: str) -> Iterator[Served]:
     numbers = iter(range(1, 100))

@@ -22,8 +22,7 @@ def held(path: Path) -> str:
     return "".join(archive.read(name).decode("utf-8", "replace") for name in archive.namelist())
 
 
-def test_one_a_day_is_made_and_the_newest_stay(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_one_a_day_is_made_and_the_newest_stay(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         say(agent, "我住在杭州")
@@ -79,8 +78,7 @@ class Restless(io.BytesIO):
             self.is_held, self.seen = False, (self.store.folder / "state.jsonl").read_bytes()
 
 
-def test_a_memory_that_is_used_meanwhile_is_packed_as_it_is_at_the_end(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_memory_that_is_used_meanwhile_is_packed_as_it_is_at_the_end(home: Home) -> None:
     with home.open() as house:
         say(house.agent(), "我住在杭州")
     store = home.store()
@@ -93,8 +91,7 @@ def test_a_memory_that_is_used_meanwhile_is_packed_as_it_is_at_the_end(tmp_path:
     store.close()
 
 
-def test_a_quiet_program_makes_one_by_itself(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_quiet_program_makes_one_by_itself(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         say(agent, "我住在杭州")
@@ -106,8 +103,7 @@ def test_a_quiet_program_makes_one_by_itself(tmp_path: Path) -> None:
     assert backups.listed(home.folder) == []
 
 
-def test_forgetting_drops_them_and_makes_one_anew(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_forgetting_drops_them_and_makes_one_anew(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         id_ = say(agent, "我的暗号是月亮石").exchange.id

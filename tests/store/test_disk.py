@@ -34,13 +34,6 @@ def times_there(home: Home, id_: str) -> int:
     return sum(path.read_text("utf-8").count(f"{id_}:") for path in day_files(home.folder))
 
 
-@pytest.fixture
-def store(home: Home) -> Iterator[FileStore]:
-    store = home.store()
-    yield store
-    store.close()
-
-
 def test_a_record_is_there_once_after_a_commit_of_the_cache_that_failed(home: Home, store: FileStore) -> None:
     told(store, home.clock, "第一轮", settle=True)
     id_ = told(store, home.clock, "第二轮")

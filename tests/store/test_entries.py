@@ -54,11 +54,6 @@ SHAPELESS: list[Any] = [
 ]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
 def opened_with(home: Home, *lines: Any) -> FileStore:
     """A memory of one exchange whose log ends with these lines."""
     store = home.store()

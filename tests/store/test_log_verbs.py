@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from moechat.errors import MoeChatError, NotFound
@@ -11,15 +9,7 @@ from moechat.model import Episode, Event, Exchange, Fact, FactDraft
 from moechat.store import erasure
 from moechat.store.formats import derived_id
 from moechat.store.kinds import Store
-from moechat.store.table_store import MemoryStore
-from tests.houses import ZONE, Home, moment, told
-
-
-@pytest.fixture(params=["files", "memory"])
-def any_store(request: pytest.FixtureRequest, home: Home) -> Iterator[Store]:
-    store = home.store() if request.param == "files" else MemoryStore(clock=home.clock, zone=ZONE)
-    yield store
-    store.close()
+from tests.houses import Home, moment, told
 
 
 def event(text: str, *sources: str, by: str = "model", kind: str = "event", evidence: tuple[str, ...] = ()) -> Episode:

@@ -42,8 +42,7 @@ def test_what_is_nested_too_deep_is_refused_in_words() -> None:
     assert [text for text in cases if "nested more than 100 deep" not in refusal(text).reason] == []
 
 
-def test_80_kb_of_nested_brackets_in_a_characters_yaml_are_told_and_nothing_dies(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_80_kb_of_nested_brackets_in_a_characters_yaml_are_told_and_nothing_dies(home: Home) -> None:
     (home.folder / "character.yaml").write_text("name: x\npersona: " + "[" * 80_000 + "]" * 80_000)
     with pytest.raises(DataError, match=r"character\.yaml, line 2: values are nested more than 100 deep"):
         load_character(home.folder, Config())
@@ -132,8 +131,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
         plain.data_of(tmp_path / "character.yaml")
 
 
-def test_a_folder_in_place_of_a_day_file_is_told_and_the_others_serve(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_folder_in_place_of_a_day_file_is_told_and_the_others_serve(home: Home) -> None:
     (home.folder / "memorys" / "2025-05-18.yaml").mkdir(parents=True)
     with home.open() as house:
         agent = house.agent()
@@ -181,8 +179,7 @@ def test_a_world_book_that_is_a_link_is_not_read(tmp_path: Path, outside: Path) 
 
 
 @pytest.mark.parametrize("name", ["log.jsonl", "memorys", ".lock", "core_mem.yml"])
-def test_a_memory_with_a_link_to_elsewhere_is_not_opened(tmp_path: Path, outside: Path, name: str) -> None:
-    home = Home.build(tmp_path)
+def test_a_memory_with_a_link_to_elsewhere_is_not_opened(home: Home, outside: Path, name: str) -> None:
     linked(home.folder / name, outside if name == "memorys" else outside / "private.yaml")
     with pytest.raises(DataError, match="leads out"):
         home.store()
@@ -201,8 +198,7 @@ def test_a_whole_character_may_lie_elsewhere(tmp_path: Path) -> None:
 # ---- text and numbers
 
 
-def test_a_time_at_the_end_of_the_calendar_is_told_and_its_day_serves(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_time_at_the_end_of_the_calendar_is_told_and_its_day_serves(home: Home) -> None:
     folder = home.folder / "memorys"
     folder.mkdir()
     record = "'{}':\n  time: {}\n  msg: {{user: hi, char: ho}}\n"
@@ -238,8 +234,7 @@ def test_marks_line_ends_and_emptiness_are_no_fault(data: bytes) -> None:
     assert {record.key: record.value for record in parsed.records} == ({"a": "x", "b": "y"} if len(data) > 3 else {})
 
 
-def test_a_broken_character_leaves_the_house_open(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_broken_character_leaves_the_house_open(home: Home) -> None:
     with home.open() as house:
         assert isinstance(house, House)
         agent = house.agent()

@@ -172,8 +172,7 @@ def test_summing_up_changes_nothing_that_is_known(
     assert told_of(reader) == told_of(state) == told_of(reopened(state))
 
 
-def test_a_long_state_is_summed_up(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_long_state_is_summed_up(home: Home) -> None:
     store = home.store()
     told(store, home.clock, "你好", settle=True)
     with store.writing():
@@ -186,8 +185,7 @@ def test_a_long_state_is_summed_up(tmp_path: Path) -> None:
     store.close()
 
 
-def test_what_is_hidden_is_one_object_until_it_changes(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_is_hidden_is_one_object_until_it_changes(home: Home) -> None:
     store = home.store()
     a, b = (told(store, home.clock, text, settle=True) for text in "一二")
     nothing = store.hidden()

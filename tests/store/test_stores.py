@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -15,17 +14,9 @@ from moechat.store import disk
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
 from moechat.store.kinds import Store
-from moechat.store.table_store import MemoryStore
 from tests.houses import ZONE, Home, moment, told
 
 ONE = Attachment("image", "a.png", "h1", "一杯茶")
-
-
-@pytest.fixture(params=["files", "memory"])
-def any_store(request: pytest.FixtureRequest, home: Home) -> Iterator[Store]:
-    store = home.store() if request.param == "files" else MemoryStore(clock=home.clock, zone=ZONE)
-    yield store
-    store.close()
 
 
 def folded(store: Store, home: Home) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,15 +13,7 @@ from moechat.errors import MoeChatError
 from moechat.model import Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
 from moechat.store import formats
 from moechat.store.kinds import Store
-from moechat.store.table_store import MemoryStore
-from tests.houses import ZONE, Home, moment, told
-
-
-@pytest.fixture(params=["files", "memory"])
-def any_store(request: pytest.FixtureRequest, home: Home) -> Iterator[Store]:
-    store = home.store() if request.param == "files" else MemoryStore(clock=home.clock, zone=ZONE)
-    yield store
-    store.close()
+from tests.houses import Home, moment, told
 
 
 @pytest.fixture

@@ -55,8 +55,7 @@ def leave(home: Home, name: str, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def test_what_the_program_writes_is_known_and_what_an_editor_leaves_is_not(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_the_program_writes_is_known_and_what_an_editor_leaves_is_not(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         say(agent, SECRET)
@@ -72,8 +71,7 @@ def test_what_the_program_writes_is_known_and_what_an_editor_leaves_is_not(tmp_p
     assert unknown.unknown(home.folder) == sorted([".git/", *LEFTOVERS])
 
 
-def test_they_are_in_no_backup_no_export_and_no_copy(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_they_are_in_no_backup_no_export_and_no_copy(home: Home) -> None:
     for name in LEFTOVERS:
         leave(home, name, SECRET.encode())
     with home.open() as house:
@@ -93,8 +91,7 @@ def test_they_are_in_no_backup_no_export_and_no_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_those_that_hold_forgotten_words_are_named_and_erased_where_ticked(tmp_path: Path, form: str) -> None:
-    home = Home.build(tmp_path)
+def test_those_that_hold_forgotten_words_are_named_and_erased_where_ticked(home: Home, form: str) -> None:
     with home.open() as house:
         agent = house.agent()
         id_ = say(agent, SECRET).exchange.id
@@ -111,8 +108,7 @@ def test_those_that_hold_forgotten_words_are_named_and_erased_where_ticked(tmp_p
         assert agent.unknown_files() == ["log (1).jsonl"]
 
 
-def test_what_cannot_be_looked_through_counts_as_holding_them(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_cannot_be_looked_through_counts_as_holding_them(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         id_ = say(agent, SECRET).exchange.id

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from houses import Home
 
@@ -13,8 +12,7 @@ from moechat.store.usage import MIN_LINES_SUMMED, Spent
 ONE = Spent("2025-05-20", "reply", 1, 100, 10, 60, 100, 80, 90)
 
 
-def test_calls_are_summed_up_by_day_and_use(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_calls_are_summed_up_by_day_and_use(home: Home) -> None:
     store, other = home.store(), home.store()
     for spent in (ONE, ONE, Spent("2025-05-21", "reply", 1, 5), Spent("2025-05-20", "understanding", 1, 7)):
         store.usage.add(spent)
@@ -30,8 +28,7 @@ def test_calls_are_summed_up_by_day_and_use(tmp_path: Path) -> None:
     assert store.usage.days() == other.usage.days() == home.store().usage.days() == expected
 
 
-def test_the_file_stays_small_and_holds_numbers_and_days_alone(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_the_file_stays_small_and_holds_numbers_and_days_alone(home: Home) -> None:
     store = home.store()
     for _ in range(MIN_LINES_SUMMED + 50):
         store.usage.add(ONE)
@@ -42,8 +39,7 @@ def test_the_file_stays_small_and_holds_numbers_and_days_alone(tmp_path: Path) -
     assert home.store().usage.days()[0].calls == MIN_LINES_SUMMED + 50
 
 
-def test_a_damaged_line_costs_itself_alone(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_damaged_line_costs_itself_alone(home: Home) -> None:
     store = home.store()
     store.usage.add(ONE)
     store.usage.write()

@@ -45,7 +45,7 @@ def test_a_plan_moved_in_words_is_one_plan_at_its_new_time(tmp_path: Path) -> No
     assert not wrong
 
 
-def test_the_day_stands_beside_the_words_of_every_record(tmp_path: Path) -> None:
+def test_the_day_stands_beside_the_words_of_every_record(home: Home) -> None:
     said = (
         "昨天夜班送走了一位老人",
         "昨晚和室友吃了火锅",
@@ -54,7 +54,6 @@ def test_the_day_stands_beside_the_words_of_every_record(tmp_path: Path) -> None
         "I flew home last Friday",
         "Tomorrow I teach a class",
     )
-    home = Home.build(tmp_path)
     with home.open(silent()) as house:
         agent = house.agent()
         for text in said:

@@ -402,8 +402,7 @@ def test_the_clock_going_backwards_breaks_nothing(home: Home) -> None:
 # ---- the rules read again
 
 
-def test_what_two_exchanges_say_stays_known_by_rules_when_one_is_taken_back(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_two_exchanges_say_stays_known_by_rules_when_one_is_taken_back(home: Home) -> None:
     with home.open(silent()) as house:
         agent = house.agent()
         for text in ("我喜欢喝茶", "我很喜欢喝茶"):
@@ -415,8 +414,7 @@ def test_what_two_exchanges_say_stays_known_by_rules_when_one_is_taken_back(tmp_
         assert [fact.draft.sources for fact in agent.layers.core.current()] == [(second,)]
 
 
-def test_a_corrected_exchange_with_an_event_of_the_owners_is_read_again(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_corrected_exchange_with_an_event_of_the_owners_is_read_again(home: Home) -> None:
     with home.open(silent()) as house:
         agent = house.agent()
         say(agent, "我昨天去了西湖划船")
@@ -457,8 +455,7 @@ def test_what_the_rules_make_of_a_talk_does_not_depend_on_when_they_read_it(tmp_
     assert read_by_rules(tmp_path / "all", len(TALK)) == one_by_one
 
 
-def test_what_is_told_again_in_other_words_is_as_new_as_it_was(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_is_told_again_in_other_words_is_as_new_as_it_was(home: Home) -> None:
     with home.open(silent()) as house:
         agent = house.agent()
         say(agent, "我昨天去了西湖划船")
@@ -469,8 +466,7 @@ def test_what_is_told_again_in_other_words_is_as_new_as_it_was(tmp_path: Path) -
         assert [episode.event.importance for episode in agent.store.findings.citing([id_])] == before
 
 
-def test_where_the_rules_could_not_read_at_once_they_read_before_the_model(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_where_the_rules_could_not_read_at_once_they_read_before_the_model(home: Home) -> None:
     with home.open(understanding()) as house:
         agent = house.agent()
         say(agent, "我昨天去了西湖划船")

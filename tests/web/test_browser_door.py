@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -88,10 +87,9 @@ def another_page() -> Iterator[str]:
 
 
 def test_a_page_on_another_port_can_neither_talk_nor_have_a_key_sent_somewhere(
-    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    home: Home, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOECHAT_API_KEY", KEY)
-    home = Home.build(tmp_path)
     with (
         ModelServer() as server,
         home.open(ScriptedModel(polite)) as house,
@@ -128,9 +126,8 @@ def phone() -> str:
 
 
 def test_a_phone_comes_in_by_the_code_of_the_terminal_until_it_is_shown_out(
-    tmp_path: Path, browser: Browser, phone: str
+    home: Home, browser: Browser, phone: str
 ) -> None:
-    home = Home.build(tmp_path)
     with home.open(ScriptedModel(polite)) as house, running(house, phone=phone) as url:
         there = f"http://{phone}:{url.rsplit(':', 1)[1]}"
         code = Register(house.data, house.clock).new_code()

@@ -44,11 +44,6 @@ class Tab:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
 def house(home: Home) -> Iterator[House]:
     PASS.set(EVERYTHING)
     with home.open(ScriptedModel(polite, understands=False)) as opened:

@@ -27,8 +27,7 @@ def do(house: House, action: Action, look: SettingsLook | None = None) -> Settin
     return settings_room.act(Visit(house, house.agent(), ZH), look or SettingsLook(), action)
 
 
-def test_sampling_is_saved_with_the_comments_kept_and_a_bad_value_is_refused(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_sampling_is_saved_with_the_comments_kept_and_a_bad_value_is_refused(home: Home) -> None:
     home.config.write_text("# mine\nchat:\n  # keep this\n  temperature: 0.5\n", encoding="utf-8")
     with home.open() as house:
         do(house, {"do": "tune", "temperature": "0.9", "top_p": "0.8", "max_tokens": "", "context_tokens": "8000"})
@@ -64,8 +63,7 @@ def test_one_dial_says_how_readily_the_past_is_brought_up(tmp_path: Path) -> Non
             do(house, {"do": "dial", "value": "<always>"})
 
 
-def test_what_she_keeps_in_mind_is_switched_off_and_on(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_what_she_keeps_in_mind_is_switched_off_and_on(home: Home) -> None:
     with home.open() as house:
         for name in settings_room.KEPT:
             section, _, key = name.partition(".")
@@ -78,8 +76,7 @@ def test_what_she_keeps_in_mind_is_switched_off_and_on(tmp_path: Path) -> None:
         assert "serve" not in home.config.read_text("utf-8")
 
 
-def test_a_word_of_the_dial_is_tried_before_it_is_saved(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_a_word_of_the_dial_is_tried_before_it_is_saved(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
         for text in ("昨天和室友吃了火锅", "前天和室友看了电影", "室友说要搬走"):

@@ -67,11 +67,6 @@ class Tab:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path)
-
-
-@pytest.fixture
 def tab(home: Home) -> Iterator[Tab]:
     trays = Trays()
     with home.open(silent()) as house:

@@ -67,8 +67,7 @@ def test_a_page_on_another_port_gets_nothing(url: str, path: str, headers: dict[
         assert patient.request(method, url + path, headers=headers).status_code == 403
 
 
-def test_where_a_password_is_set_every_path_asks_for_it(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_where_a_password_is_set_every_path_asks_for_it(home: Home) -> None:
     with home.open(ScriptedModel(polite)) as house, web.running(house, password="correct horse") as address:
         with httpx.Client(base_url=address) as client:
             for path in (
@@ -96,8 +95,7 @@ def test_beyond_this_machine_it_does_not_start_without_a_lock(tmp_path: Path) ->
             assert register is not None and register.has_password
 
 
-def test_the_embedding_is_loaded_before_the_first_message(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_the_embedding_is_loaded_before_the_first_message(home: Home) -> None:
     loaded = Event()
 
     class Loading(HashEmbedder):

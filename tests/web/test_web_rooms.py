@@ -365,8 +365,7 @@ def test_thinking_can_be_asked_for_and_says_what_is_missing(tmp_path: Path) -> N
         assert 'data-do="think"' not in drawn(house.agent(), reflections, ZH)
 
 
-def test_the_past_is_offered_where_a_model_came_later_and_can_be_stopped(tmp_path: Path) -> None:
-    home = Home.build(tmp_path)
+def test_the_past_is_offered_where_a_model_came_later_and_can_be_stopped(home: Home) -> None:
     with home.open(silent()) as house:
         say(house.agent(), "我住在杭州")
         house.agent().finish()
