@@ -243,10 +243,10 @@ class TimeIndex:
         return np.array(self._times, np.float64)
 
 
-def happened_in(first: Any, last: Any, asked: Times, however_wide: Any = False) -> Any:
-    """Whether what happened from ``first`` to ``last`` (epoch seconds, or arrays of them) meets an asked span and is not far
-    wider than it, or may be ``however_wide``: a vague 最近 answers no single day."""
-    start, end = asked
+def happened_in(first: Any, last: Any, time: Times, however_wide: Any = False) -> Any:
+    """Whether what happened from ``first`` to ``last`` (epoch seconds, or arrays of them) meets a time and is not far wider than
+    it, or may be ``however_wide``: a vague 最近 answers no single day."""
+    start, end = time
     is_narrow = last - first <= 2 * max(DAY_S, end - start)
     return (first <= end) & (last >= start) & (is_narrow | however_wide)
 

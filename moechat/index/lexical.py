@@ -56,6 +56,8 @@ class LexicalIndex:
 
     ``folder`` None keeps everything in memory. A folder that is missing, damaged or of another format opens empty with
     ``stale`` true: the caller compares ``count`` with the truth and adds again what is missing. One writer at a time.
+
+    It has more than twenty methods because to fill it, to ask it and to keep its files are several steps each.
     """
 
     def __init__(self, folder: Path | None = None, *, postings_read: int = POSTINGS_READ) -> None:

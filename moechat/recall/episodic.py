@@ -281,8 +281,8 @@ def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
     """The asked span in which an episode was told or happened. An episode of a far wider time does not count."""
     start, end = episode.event.happened or (episode.since, episode.since)
     for span in spans:
-        asked = span.start.timestamp(), span.end.timestamp()
-        if span.covers(episode.since) or happened_in(start.timestamp(), end.timestamp(), asked):
+        ends = span.start.timestamp(), span.end.timestamp()
+        if span.covers(episode.since) or happened_in(start.timestamp(), end.timestamp(), ends):
             return span
     return None
 

@@ -322,7 +322,7 @@ def test_a_damaged_index_opens_empty_and_says_so(tmp_path: Path, name: str, dama
     assert index.lexical.count == len(index.documents()) == 0
     index.add(SMALL_TALK)
     index.flush()
-    assert HybridIndex(tmp_path, None).count == len(SMALL_TALK)
+    assert HybridIndex(tmp_path, None).lexical.count == len(SMALL_TALK)
 
 
 def test_after_a_crash_between_its_files_an_index_keeps_what_both_hold(tmp_path: Path):
