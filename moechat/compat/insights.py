@@ -120,14 +120,14 @@ class Memory:
 
     def generate_embedding_vector(self, input_text: str) -> np.ndarray:
         """(dim,) float32, unit length. Raises EmbeddingError."""
-        vector: np.ndarray = _embedder().embed([input_text])[0]
+        vector: np.ndarray = embedder().embed([input_text])[0]
         return vector
 
     def generate_importance_score(self, input_text: str) -> float:
         """0.1 … 1 by the chat model, or by rules without one. Raises ModelError as the model does."""
         if _configuration.chat_model is None:
             return rating.rate(input_text)
-        score = _consultation().rating(input_text)
+        score = consultation().rating(input_text)
         if score is None:
             log.warning("the model's rating holds no number; %r is taken as %s", input_text[:80], UNRATED)
         return UNRATED if score is None else score
@@ -214,7 +214,7 @@ class MemoryStream:
             m for m in self.memories if "embedding_vector" not in vars(m) and type(m).generate_embedding_vector is usual
         ]
         if len(missing) > 1:
-            for memory, vector in zip(missing, _embedder().embed([m.description for m in missing]), strict=True):
+            for memory, vector in zip(missing, embedder().embed([m.description for m in missing]), strict=True):
                 memory.embedding_vector = vector
 
 
@@ -225,7 +225,7 @@ def parse_insights(insight_responses: str) -> list[Insight]:
 
 def condense_insights(insight_list: str) -> str:
     """Insights as text, brought down to five at most by the model. Raises ModelError."""
-    return _consultation().condensed(insight_list)
+    return consultation().condensed(insight_list)
 
 
 def generate_insight(
@@ -240,9 +240,9 @@ def generate_insight(
     recent = [(place, memory_stream.memories[place]) for place in range(first, len(memory_stream.memories))]
     if not recent or sum(memory.importance for _, memory in recent) < threshold - comparison.TOLERANCE:
         return [], []
-    consultation = _consultation()
-    questions = consultation.questions([(place, memory.description) for place, memory in recent])
-    return questions, [_insights(consultation, memory_stream, question) for question in questions]
+    adviser = consultation()
+    questions = adviser.questions([(place, memory.description) for place, memory in recent])
+    return questions, [_insights(adviser, memory_stream, question) for question in questions]
 
 
 def generate_reflection(memory_stream: MemoryStream, insights_list: Iterable[Iterable[Insight]]) -> MemoryStream:
@@ -259,19 +259,20 @@ def generate_reflection(memory_stream: MemoryStream, insights_list: Iterable[Ite
     return memory_stream
 
 
-def _insights(consultation: Consultation, memories: MemoryStream, question: str) -> list[Insight]:
+def _insights(adviser: Consultation, memories: MemoryStream, question: str) -> list[Insight]:
     """The insights of the memories that are relevant to a question, condensed unless the condensation cannot be read."""
     now = _now()
     relevant = memories.retrieve_memories(Memory(question, now, now, "observation"), RELEVANT)
     statements: list[Statement] = list(zip(relevant["pointer"].tolist(), relevant["description"].tolist(), strict=True))
     if not statements:
         return []
-    answer = consultation.insights(statements, question)
-    condensed = parse_insights(consultation.condensed(answer)) if answer.strip() else []
+    answer = adviser.insights(statements, question)
+    condensed = parse_insights(adviser.condensed(answer)) if answer.strip() else []
     return (condensed or parse_insights(answer))[: asking.INSIGHTS]
 
 
-def _embedder() -> Embedder:
+def embedder() -> Embedder:
+    """The configured one, or the built-in. Raises EmbeddingError."""
     if _configuration.embedder is None:
         try:
             _configuration.embedder = BuiltinEmbedder()
@@ -280,7 +281,8 @@ def _embedder() -> Embedder:
     return _configuration.embedder
 
 
-def _consultation() -> Consultation:
+def consultation() -> Consultation:
+    """Asks the configured chat model. Raises ModelError where there is none."""
     if _configuration.chat_model is None:
         raise ModelError("other", "reflection needs a chat model: moechat.memory_stream.configure(chat_model=…)")
     prompts = Prompts([defaults_folder() / "prompts"], _configuration.language)

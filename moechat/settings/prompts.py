@@ -55,6 +55,7 @@ TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "reflect_insights": ("relevant_memories", "question"),
     "reflect_condense": ("insight_list",),
     "reflect_rate": ("insight_list",),
+    "revise_identity": ("char", "day", "currently", "statements"),
     "daybook_write": ("char", "user", "persona", "day", "exchanges"),
 }
 

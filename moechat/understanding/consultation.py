@@ -74,6 +74,11 @@ class Consultation:
         """At most five insights, as text, that sum up more of them."""
         return self._ask("reflect_condense", insight_list=insights)
 
+    def status(self, name: str, day: str, before: str, statements: Sequence[str]) -> str:
+        """How somebody is on a day, as text, from what they remember and how they were ``before``."""
+        lines = "\n".join(statements)
+        return self._ask("revise_identity", char=name, day=day, currently=before, statements=lines)
+
     def rating(self, text: str) -> float | None:
         """How much something matters, .1 … 1; None where the answer holds no number."""
         return read_rating(self._ask("rate_importance", input_text=" ".join(text.split())))

@@ -23,6 +23,8 @@ SEED_000 = {
     associative.AssociativeMemory.retrieve_relevant_thoughts: "self s_content p_content o_content",
     associative.retrieve: "persona perceived",
     associative.new_retrieve: "persona focal_points n_count=30",
+    associative.generate_focal_points: "persona n=3",
+    associative.revise_identity: "persona",
     associative.extract_recency: "persona nodes",
     associative.extract_importance: "persona nodes",
     associative.extract_relevance: "persona nodes focal_pt",
