@@ -142,7 +142,7 @@ class FileStore(Journal, Unit):
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Into the log, durably, and into the tree; under the lock. A first entry makes it a folder of today's format."""
-        if not self._log.place.offset:
+        if not self._log.place.offset and upgrade.number(self.folder) <= upgrade.NUMBER:
             upgrade.sign(self.folder)
         super().record(entries)
 

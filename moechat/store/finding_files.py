@@ -9,7 +9,7 @@ from pathlib import Path
 
 from moechat.errors import DataError
 from moechat.model import Episode, Fact, RefusedItem
-from moechat.store import damage, disk, formats, records
+from moechat.store import damage, disk, formats, records, upgrade
 from moechat.store.entries import REFUSED
 from moechat.store.finding_records import FACTS, LIVE, ExchangeNote, Noted
 from moechat.store.findings import Findings
@@ -194,6 +194,10 @@ class FileFindings(Findings):
         blocks: Changes = {
             id_: formats.fact_entry(fact) if fact else None for id_, fact in changes.items() if fact or id_ in there
         }
+        folder = self._journal.folder
+        has_page = any(fact and fact.draft.kind == "daybook" for fact in changes.values())
+        if has_page and upgrade.number(folder) == upgrade.NUMBER:
+            upgrade.sign(folder, upgrade.WITH_PAGES)
         self._write(disk.CORE, blocks)
 
     def _write(self, name: str, changes: Changes) -> None:

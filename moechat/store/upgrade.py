@@ -8,6 +8,8 @@ start goes on. What the numbers mean:
     1  a log whose replies quote the memories that they rest on
     2  a log that names them by id; talks, imports and forgetting are entries of it
     3  findings with quotes; rulings over them; boundaries. What an older one holds is read as it is.
+    4  the same with pages of a daybook among its facts, which an older MoeChat would take for what is known of the user. A memory
+       becomes one with its first page; without any it stays of format 3, and an older MoeChat may open it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from moechat.store import disk, plain, records
 from moechat.store.journal import Journal
 from moechat.store.unknown import is_memory
 
-NUMBER = 3
+NUMBER, WITH_PAGES = 3, 4
 MEMORY = (disk.LOG, disk.STATE, disk.REFLECTIONS, disk.CORE, disk.HISTORY, disk.DAYS)
 COPIED = (*MEMORY, disk.REFUSED, disk.FORGOTTEN, disk.CALLS, disk.REPLIES, disk.IMPORTS)
 LOCK = "upgrade.lock"
@@ -51,27 +53,27 @@ def require_readable(folder: Path) -> None:
     """Raises DataError where a newer MoeChat wrote the folder, or where a part of it is a link to something elsewhere."""
     for name in (*disk.OWN, ".lock", "users"):
         plain.require_inside(folder / name, folder)
-    if (newer := number(folder)) > NUMBER:
+    if (newer := number(folder)) > WITH_PAGES:
         raise DataError(
             folder / disk.FORMAT,
-            f"a newer MoeChat wrote this memory (format {newer}, this one knows {NUMBER}); update MoeChat to open it",
+            f"a newer MoeChat wrote this memory (format {newer}, this one knows {WITH_PAGES}); update MoeChat to open it",
         )
 
 
-def sign(folder: Path) -> None:
-    """Say that the folder has today's format."""
-    records.replace(folder / disk.FORMAT, f"{NUMBER}\n".encode())
+def sign(folder: Path, own: int = NUMBER) -> None:
+    """Say which format the folder has from now on."""
+    records.replace(folder / disk.FORMAT, f"{own}\n".encode())
 
 
 def upgrade(store: Journal) -> bool:
     """Bring an older folder to today's format; False where it has it. Raises Locked where another process takes too long."""
-    if number(store.folder) == NUMBER:
+    if number(store.folder) >= NUMBER:
         return False
     store.index_folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(store.index_folder / LOCK, timeout=PATIENCE_S):
             older = number(store.folder)
-            if older == NUMBER:  # another process was quicker
+            if older >= NUMBER:  # another process was quicker
                 return False
             _copy(store.folder, store.folder / disk.BACKUPS / f"format-{older}")
             while older == 1 and not store.rewrite_log(_EVER):

@@ -84,6 +84,18 @@ def test_one_call_writes_of_a_day_that_is_over(
     assert writing(prompts) == 2 and len(pages(agent.store)[-1].text) <= 150
 
 
+def test_only_with_a_page_is_a_memory_of_a_format_that_older_programs_refuse(
+    home: Home, open_agent: Callable[[], Agent]
+) -> None:
+    agent = open_agent()
+    say(agent, "今天去看了海")
+    agent.finish()
+    assert (home.folder / "format").read_text("utf-8") == "3\n"
+    a_day(home, agent)
+    assert pages(agent.store) and (home.folder / "format").read_text("utf-8") == "4\n"
+    assert pages(open_agent().store) and not (home.folder / "backups").exists()
+
+
 def test_it_is_told_where_her_day_is_asked_after_and_nowhere_else(
     home: Home, open_agent: Callable[[], Agent], prompts: list[str]
 ) -> None:

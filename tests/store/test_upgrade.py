@@ -173,7 +173,7 @@ def test_a_new_memory_says_its_format_with_its_first_word(home: Home) -> None:
 
 
 def test_a_newer_folder_is_refused_in_words_and_left_alone(home: Home) -> None:
-    (home.folder / "format").write_text("4\n", encoding="utf-8")
+    (home.folder / "format").write_text("5\n", encoding="utf-8")
     before = files(home.folder)
     for looks in (False, True):
         with (
