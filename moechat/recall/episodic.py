@@ -27,7 +27,7 @@ from moechat.memory.episodes import Episodes, EpisodeView
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import Candidates, Episode, Exchange, Hit
-from moechat.reading.matter import LEAST
+from moechat.reading.matter import LEAST, LIKELY, matter
 from moechat.recall import touch
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
@@ -216,9 +216,10 @@ class Episodic:
         return there, matters.still_open(tellings, now)
 
     def open_matters(self, now: datetime) -> list[Episode]:
-        """What moves the user's life now, the weightiest first."""
+        """What moves the user's life now and is told as that, the weightiest first: of what only may be a matter none."""
         there, open_ = self.grave(self.episodes.view(now), now)
-        return sorted((one for _, one in there if one.id in open_), key=lambda one: -open_[one.id])
+        likely = [one for _, one in there if one.id in open_ and matter(one.event.text).score >= LIKELY]
+        return sorted(likely, key=lambda one: -open_[one.id])
 
     def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
         """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary.

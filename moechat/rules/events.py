@@ -10,16 +10,21 @@ from datetime import datetime
 
 from moechat import when
 from moechat.model import Event, Exchange
-from moechat.reading.matter import FAINT, KINDS, LIKELY, NO_MATTER, SURE, matter
+from moechat.reading.matter import FAINT, IN_PART, KINDS, LIKELY, STATED, SURE, matter
 from moechat.reading.saying import mark
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.importance import rate
+from moechat.rules.message import Reading
 from moechat.rules.table import Language, PatternTable, table
 from moechat.when import Span
 from moechat.when.names import has_han
 from moechat.when.span import undated
 from moechat.when.tense import forward_en, forward_zh
 
+BY_WORDS = frozenset({"hearsay", "uncertain"})
+AS_IF = frozenset(
+    "quote suppose joke figure role question other record".split()
+)  # Sayings of these kinds tell nothing as true.
 SHORTEST = {"zh": 4, "en": 8}  # characters of a clause that tells something
 _THIRD_PERSON_EN = (
     (r"\bI(?: a|['’])m\b", "the user is"), (r"\bI(?: ha|['’])ve\b", "the user has"), (r"\b[Ww]e\b", "the user and others"),
@@ -73,16 +78,18 @@ def events(
 
 def weighty(
     happenings: tuple[Event, ...],
-    clauses: Sequence[Clause],
+    reading: Reading,
     stating: Sequence[Clause],
     exchange: Exchange,
-    language: Language,
 ) -> tuple[Event, ...]:
     """The events with what moves a life, where the user's clauses in earnest tell of that: the nearest event weighs as much as
-    its kind, less where that is not sure; where there is no event and it is likely, the clause that tells it is one, if it is not
-    ``stating`` a fact."""
-    about = matter(exchange.user) if clauses else NO_MATTER
-    if about.score < FAINT:
+    its kind, less where that is not sure; where there is no event, the clause that tells it most likely is one; if it is
+    ``stating`` a fact, only where that surely is a matter. What is in doubt by its words alone (they say, I guess) counts where
+    it surely is one."""
+    clauses, about, language = reading.in_earnest, matter(exchange.user), reading.language
+    if not clauses and about.score >= SURE and reading.saying.kind not in AS_IF:
+        clauses = tuple(clause for clause in reading.clauses if clause.mood in BY_WORDS)
+    if not clauses or about.score < FAINT:
         return happenings
     least = round(KINDS[about.kind].importance * min(about.score / SURE, 1), 2)
     if happenings:
@@ -92,7 +99,8 @@ def weighty(
             for event in happenings
         )
     telling = max(clauses, key=lambda clause: matter(clause.text).score)
-    if about.score < LIKELY or telling in stating:
+    is_likely = about.score >= LIKELY or matter(telling.text).score >= IN_PART
+    if not is_likely or (telling in stating and about.score < STATED):
         return happenings
     subject, says = ("用户", "用户说：") if language == "zh" else ("user", "The user says: ")
     text = says + telling.text if telling.owner == OTHER else _sentence(telling, table(language))

@@ -15,7 +15,7 @@ from moechat.model import Event, Exchange, FactDraft, Understanding
 from moechat.rules import boundaries, facts, shared_words
 from moechat.rules import events as happening
 from moechat.rules.clause import Clause
-from moechat.rules.message import Reading, read
+from moechat.rules.message import Reading, goes_on, read
 from moechat.rules.table import Language
 from moechat.when import LONGEST_READ
 from moechat.when.names import has_han
@@ -75,14 +75,16 @@ def understand(
     stated = dict.fromkeys(draft for _, each in drafts for draft in each)
     stating = [part for part, each in drafts if each]
     events: tuple[Event, ...] = happening.events(parts, stating, exchange, tongue)
-    events = happening.weighty(events, reading.in_earnest, stating, exchange, tongue)
+    asks_for = boundaries.stated(reading, exchange.id, before)
+    if not (asks_for or goes_on(before)):
+        events = happening.weighty(events, reading, stating, exchange)
     events = tuple(replace(event, keywords=_keywords(event.text, user_name, character_name)) for event in events)
     small = not stated and not events and is_chit_chat(text)
     tag = SMALL_TALK[tongue] if small else _tag(text, parts, stating, tongue, character_name)
     return Understanding(
         tags={exchange.id: tag},
         keywords={exchange.id: () if small else _keywords(text, user_name, character_name)},
-        facts=(*stated, *boundaries.stated(reading, exchange.id, before), *shared_words.stated(reading, exchange.id)),
+        facts=(*stated, *asks_for, *shared_words.stated(reading, exchange.id)),
         events=events,
         scene_changed=changes_scene(text),
         by="rules",

@@ -8,10 +8,12 @@ import pytest
 
 from moechat.agent import Agent
 from moechat.memory.episodes import overview
+from moechat.model import Exchange
 from moechat.reading import nearness
-from moechat.reading.matter import KINDS, matter
+from moechat.reading.matter import KINDS, LEAST, matter
 from moechat.reading.saying import EVERYDAY, MATTERS
-from tests.houses import Home, say, silent
+from moechat.rules.reading import understand
+from tests.houses import Home, moment, say, silent
 
 EVERY_DAY = ("中午吃了面，还行", "下雨了，公园里没人", "那部剧第二季什么时候出", "地铁停了十分钟")
 
@@ -56,6 +58,20 @@ def test_a_matter_is_heard_by_what_it_means(text: str, kind: str) -> None:
 
 def test_small_talk_is_no_matter() -> None:
     assert [text for text in EVERY_DAY if matter(text).is_heard] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("老师说我延毕了", True), ("my boss told me not to come back on monday", True), ("single again i guess", True),
+        ("被裁了。。。n+1 下周五last day", True), ("my little sister has leukaemia", True), ("didn't pass probation", True),
+        ("要是我爸去世了我会疯的", False), ("what if i lose my job", False), ("歌里唱：妈妈走了，再也不回来", False),
+        ("i'm allergic to peanuts", False), ("Never mention my ex", False), ("别再提我前夫", False),
+    ],
+)  # fmt: skip
+def test_a_matter_is_an_event_whoever_said_it_and_none_where_nothing_happened(text: str, is_one: bool) -> None:
+    found = understand(Exchange("x", moment("2025-05-20T15:00:00"), text, "")).events
+    assert any(event.importance >= LEAST for event in found) is is_one
 
 
 def test_a_low_mood_brings_to_mind_what_moves_a_life(home: Home, agent: Agent) -> None:
