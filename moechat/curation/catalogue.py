@@ -56,7 +56,8 @@ class Page:
 class Details:
     """Everything that is known of one memory. ``sources`` are the exchanges that it rests on, ``evidence`` the episodes,
     ``replaced`` what it replaced, newest first, ``replaced_by`` what replaced it, ``derived`` what was understood of an
-    exchange. ``fields`` are its further parts by name. ``forecast`` is None for an exchange: exchanges do not fade."""
+    exchange. ``fields`` are its further parts by name. ``forecast`` is None for an exchange: exchanges do not fade.
+    ``weighs``: it is an event that moves the user's life now."""
 
     memory: Memory
     sources: Sequence[Memory] = ()
@@ -67,6 +68,7 @@ class Details:
     fields: Mapping[str, object] = field(default_factory=dict)
     forecast: Forecast | None = None
     forecast_text: str = ""
+    weighs: bool = False
 
 
 class Catalogue:
@@ -240,9 +242,11 @@ class Catalogue:
             "precision": event.precision if event.precision != "unknown" else "", "mark": event.mark,
             "emotion": event.emotion, "doubtful": episode.confirmed is False,
         }  # fmt: skip
+        weighing = self._layers.episodic.open_matters(self.now())
         return self._detailed(
             episode.id, episode.at, episode.by, fields=parts,
             links={"sources": event.sources, "evidence": episode.evidence, **self._replacing(episode.id)},
+            weighs=any(one.id == episode.id for one in weighing),
         )  # fmt: skip
 
     def _of_exchange(self, exchange: Exchange) -> Details:
@@ -263,6 +267,7 @@ class Catalogue:
         fields: Mapping[str, object],
         links: Mapping[str, Sequence[str]],
         fades: bool = True,
+        weighs: bool = False,
     ) -> Details:
         loaded = {one.id: one for one in self.memories([id_, *(one for ids in links.values() for one in ids)])}
         linked = {name: [loaded[one] for one in dict.fromkeys(ids) if one in loaded] for name, ids in links.items()}
@@ -271,7 +276,7 @@ class Catalogue:
             forecast = self._forecast(id_, at, by)
             text = forgetting.in_words(forecast, self.now(), self._layers.character().language)
         parts = {name: value for name, value in fields.items() if value not in ("", [], False)}
-        return Details(loaded[id_], **linked, fields=parts, forecast=forecast, forecast_text=text)
+        return Details(loaded[id_], **linked, fields=parts, forecast=forecast, forecast_text=text, weighs=weighs)
 
     def forecasts(self, memories: Iterable[Memory]) -> dict[str, Forecast]:
         """The forecasts of facts and episodes, by id. Exchanges do not fade."""

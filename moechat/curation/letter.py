@@ -14,8 +14,8 @@ from moechat.model import Episode, Fact
 from moechat.recall import plans, profile
 from moechat.recall.fragments import Names
 from moechat.recall.layers import Layers
+from moechat.rules.message import language_of
 from moechat.store.search import Kind
-from moechat.when.names import tongue_of
 
 MOST = 12  # Sentences about the user.
 MOST_AHEAD, MOST_ENDED, MOST_MATTERS, MOST_PAGES = 8, 12, 6, 14
@@ -70,7 +70,7 @@ class Letter:
 
 def to_you(text: str, user_name: str) -> str:
     """A memory of the user, told to them: 用户讨厌香菜 → 你讨厌香菜; as it is where that cannot be."""
-    text = fact_to_user(text, user_name, tongue_of(text)) or text
+    text = fact_to_user(text, user_name, language_of(text)) or text
     return text[:1].upper() + text[1:]
 
 
@@ -82,11 +82,19 @@ def letter(layers: Layers) -> Letter:
         ::-1
     ]
     shared = [one for one in ours.all_of(layers.core) if one.id not in archived] if layers.config().recall.ours else []
+    now = layers.now()
+    days = [one for one in layers.days.all_of(now) if one.id not in archived] if layers.config().recall.days else []
+    moving = [
+        one for one in layers.episodic.open_matters(now) if _is_own(one) and one.event.status not in ("planned", "open")
+    ]
+    matters = moving[:MOST_MATTERS]
+    elsewhere = {one.id for one in (*shared, *days, *matters)}  # Each memory stands in one part alone.
+    facts = [fact for fact in facts if fact.id not in elsewhere]
     mine = [fact for fact in facts if fact.draft.entity == "user" and fact.draft.kind != "boundary"]
     care = [fact for fact in mine if fact.draft.mark == "care"]
     always = [fact for fact in profile.known(layers.core) if fact.draft.entity == "user"]
     own = [fact for fact in mine if fact.by == "owner"]
-    of_you = [fact for fact in _once([*care, *always, *own, *mine]) if fact not in shared]
+    of_you = [fact for fact in _once([*care, *always, *own, *mine]) if fact.id not in elsewhere]
 
     def told(text: str) -> str:
         return to_you(called.line(text), character.user_name)
@@ -104,7 +112,7 @@ def letter(layers: Layers) -> Letter:
     def lately(kind: Kind) -> list[Sentence]:
         ids = layers.store.search.listed([kind], limit=4 * LATELY)
         episodes = layers.store.findings.by_ids(ids)
-        there = [episodes[id_] for id_ in ids if id_ in episodes]
+        there = [episodes[id_] for id_ in ids if id_ in episodes and id_ not in elsewhere]
         fitting = [one for one in there if one.event.mark != "delicate" and one.event.status not in ("planned", "open")]
         return [as_told(one) for one in fitting[:LATELY]]
 
@@ -114,7 +122,7 @@ def letter(layers: Layers) -> Letter:
         ends = happened[1] if happened and happened[1] - happened[0] > A_DAY else None
         return Sentence(episode.id, told(text), happened[0] if happened else episode.at, ends=ends)
 
-    now, view = layers.now(), layers.episodes.view(layers.now())
+    view = layers.episodes.view(now)
     ahead = [one for one in view.plans(now - AHEAD, now + AHEAD) if _is_own(one) and one.id not in archived]
     promises = [one for one in ahead if plans.is_promise(one.event, character.name)]
     coming = [
@@ -128,8 +136,6 @@ def letter(layers: Layers) -> Letter:
         if _is_own(one.fact) and entity(one.fact.draft) == "user"
         and one.fact.draft.mark != "delicate" and one.fact.id not in archived
     ]  # fmt: skip
-    matters = [as_told(one) for one in filter(_is_own, layers.episodic.open_matters(now))][:MOST_MATTERS]
-    days = [one for one in layers.days.all_of(now) if one.id not in archived] if layers.config().recall.days else []
     grave = [one for one in days if one.is_grave and one.id not in [matter.id for matter in matters]]
     return Letter(
         [as_sentence(fact) for fact in of_you[:MOST]],
@@ -139,7 +145,7 @@ def letter(layers: Layers) -> Letter:
         [(name, [as_sentence(fact) for fact in several[:OF_EACH]]) for name, several in list(people.items())[:PEOPLE]],
         lately("event"),
         lately("reflection"),
-        [*matters, *(Sentence(one.id, told(one.text)) for one in grave)],
+        [*map(as_told, matters), *(Sentence(one.id, told(one.text)) for one in grave)],
         ended[:MOST_ENDED],
         [Sentence(one.id, told(one.text)) for one in days if not one.is_grave],
         [as_sentence(one) for one in shared],

@@ -83,10 +83,12 @@ def parts_of(details: Details, speakers: Speakers, words: Words) -> list[tuple[s
 
 
 def ending(details: Details) -> str:
-    """How it is said that something is over: of what holds, what is to come and what was asked for."""
+    """How it is said that something is over: of what holds, what is to come, what was asked for and what weighs on the user."""
     memory, fields = details.memory, details.fields
     if memory.archived or not memory.current or fields.get("kind") == "daybook":
         return ""
     if memory.kind == "fact":
         return "end_boundary" if fields.get("kind") == "boundary" else "end_fact"
-    return "end_plan" if fields.get("status") in ("planned", "open") else ""
+    if fields.get("status") in ("planned", "open"):
+        return "end_plan"
+    return "end_matter" if details.weighs else ""

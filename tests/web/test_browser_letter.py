@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, expect
 from moechat.access.login import Language
 from moechat.ai.embedding import HashEmbedder
 from moechat.house import House
+from moechat.model import Fact, FactDraft
+from moechat.store.formats import derived_id
 from moechat.web import running
 from moechat.web.words import Words
 from tests.browser import ask, tab
@@ -20,17 +22,20 @@ from tests.web.test_browser_wishes import BOTH, LOCALES, SIZES, Person, counted,
 SAID: dict[Language, tuple[str, ...]] = {
     "zh": (
         "我住在杭州", "我讨厌香菜", "6月3日要去里斯本", "别再提我前夫", "2019年7月15日我在青岛看海", "以后我们管加班叫打怪吧",
-        "我的生日是8月3日",
+        "我的生日是8月3日", "我爷爷上周去世了",
     ),
     "en": (
         "I live in Porto", "I hate coriander", "I'm flying to Lisbon on June 3rd", "Never mention my ex",
         "I saw the sea in Brest on 15 July 2019", "Let's call Mondays swamp days from now on", "My birthday is August 3rd",
+        "My grandad died last week",
     ),
 }  # fmt: skip
 PARTS: dict[Language, tuple[str, ...]] = {
     "zh": ("杭州", "香菜", "里斯本", "前夫", "青岛", "打怪", "8月3日"),
     "en": ("Porto", "coriander", "Lisbon", "my ex", "Brest", "swamp days", "3"),
 }
+MATTER: dict[Language, str] = {"zh": "爷爷", "en": "grandad"}
+PAGE: dict[Language, str] = {"zh": "今天聊到了海。", "en": "We spoke of the sea today."}
 pytestmark = pytest.mark.browser
 
 
@@ -48,6 +53,12 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
     ):
         for text in SAID[language]:
             ask(page, text)
+        agent = house.agent()
+        with agent.store.writing():  # A page of her diary.
+            page_of = FactDraft(
+                PAGE[language], (agent.recent(1)[0].exchange.id,), "daybook", "character", "daybook", "2025-05-20"
+            )
+            agent.store.findings.put_facts([Fact(derived_id(page_of.text, page_of.sources), agent.now(), page_of)])
         me, note = Person(page, words), page.locator("#room .note-line")
         sentence = page.locator("#room .sentence")
 
@@ -92,10 +103,34 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
         ours = page.locator("section.letter", has_text=words("letter_ours", name=house.agent().character.name))
         days = page.locator("section.letter", has_text=words("letter_days"))
         expect(days.locator(".sentence", has_text=birthday)).to_be_visible()
-        me.tap(ours.locator(".sentence", has_text=shared))
-        me.tap(me.button("end_fact", "#room"))
-        expect(ours).to_have_count(0)
-        me.has("end what only the two have")
+        diary = page.locator("details.letter", has_text=words("letter_daybook", name=agent.character.name))
+        weighs = page.locator("details.letter", has_text=words("letter_matters"))
+        for part, text, wish in (
+            (days, birthday, "correct a day"), (ours, shared, "correct what only the two have"),
+            (weighs, MATTER[language], "correct what weighs"), (diary, PAGE[language], "correct a page"),
+        ):  # fmt: skip
+            if part in (weighs, diary):
+                me.tap(part.locator("summary"))
+                me.has({weighs: "what weighs on me", diary: "her diary"}[part])
+            me.tap(part.locator(".sentence", has_text=text))
+            changed = f"{page.locator('#room textarea').input_value()} ☆"
+            me.write(page.locator("#room textarea"), changed)
+            me.tap(me.button("save", "#room"))
+            expect(part.locator(".sentence", has_text="☆")).to_be_visible()
+            me.has(wish)
+        for part, ending, wish in (
+            (days, "end_fact", "end a day"), (ours, "end_fact", "end what only the two have"),
+            (weighs, "end_matter", "say that it is over"),
+        ):  # fmt: skip
+            me.tap(part.locator(".sentence", has_text="☆"))
+            me.tap(me.button(ending, "#room"))
+            expect(part).to_have_count(0)
+            me.has(wish)
+        me.tap(diary.locator(".sentence"))
+        me.tap(me.button("forget", "#room"))
+        me.tap(me.button("archive", "#room"))
+        expect(diary).to_have_count(0)
+        me.has("put a page away")
 
         me.tap(page.locator("#room .one-day").last)
         expect(page.locator("#room input[name=when]")).to_have_value("2025-05-20")
