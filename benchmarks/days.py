@@ -3,7 +3,8 @@ Is each day named on its day, and is her word to who comes back once an absence,
 
     python -m benchmarks.days [--misses]
 
-The built-in embedding, the rules, no language model; she is asked for a word at five hours of every day. Nothing is kept.
+The built-in embedding, the rules, no language model; she is asked for a word at five hours of every day. Calls of a model are
+counted over ten days more, with a script in its place. Nothing is kept.
 """
 
 # ruff: noqa: T201  (a script that prints)
@@ -11,6 +12,7 @@ The built-in embedding, the rules, no language model; she is asked for a word at
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from collections import Counter
 from datetime import date, datetime, time, timedelta
@@ -19,10 +21,9 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.lives import OF, drawn
 from moechat.agent import Agent
+from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock, moment_of
 from moechat.house import House
-from moechat.reading.matter import matter
-from moechat.reading.saying import mark
 from moechat.settings.config import Config
 from moechat.when.calendar import lunar_date
 from moechat.when.names import MONTHS
@@ -81,6 +82,27 @@ def says(agent: Agent, clock: SetClock, *texts: str) -> None:
     agent.finish()
 
 
+def calls(*, on: bool) -> int:
+    """The most calls of a model on one of ten days of talk and in the night after it, with all that is hers on or off."""
+    chance, clock, most = random.Random(2), SetClock(moment_of(BEGIN, Config().time.tzinfo)), 0
+    recall = dict.fromkeys(("what_matters", "days", "mood", "ours"), on)
+    model = ScriptedModel(lambda _: "嗯，我在听。", lambda _: '{"facts": [], "events": []}')
+    with TemporaryDirectory() as folder:
+        config = Path(folder) / "config.yaml"
+        switches = {"greeting": {"enabled": on}, "daybook": {"enabled": on}, "recall": recall}
+        config.write_text(json.dumps(switches), "utf-8")
+        with House(Path(folder) / "data", config, clock=clock, model=model) as house:
+            agent = house.agent("青禾")
+            for _ in range(10):
+                before = len(model.requests) + len(model.questions)
+                agent.greeting()
+                says(agent, clock, *(drawn(OF["zh"]["days"], "zh", chance) for _ in range(3)))
+                clock.advance(hours=24)
+                agent.finish()
+                most = max(most, len(model.requests) + len(model.questions) - before)
+    return most
+
+
 def named(agent: Agent, source: str) -> bool:
     return any(hit.recipe == "days" and source in hit.sources for hit in agent.recall("中午吃什么好呢").plans)
 
@@ -98,7 +120,8 @@ def main() -> None:
         with House(Path(folder) / "data", config, clock=clock) as house:
             agent = house.agent("青禾")
             days = to_tell(clock.now().date())
-            sources = {}
+            painful = {*GRAVE, *(text for _, text, is_grave in days if is_grave)}
+            sources, words_of = {}, dict[str, list[str]]()
             for day, text, is_grave in days:
                 says(agent, clock, text)
                 sources[day] = (agent.recent(1)[0].exchange.id, text, is_grave)
@@ -123,6 +146,8 @@ def main() -> None:
                     words_of_absence += 1
                     count["words"] += 1
                     count[f"words: {word.kind}"] += 1
+                    for source in word.sources:
+                        words_of.setdefault(source, []).append(word.text)
                     count["the same day"] += day == talked
                     count["more than one"] += words_of_absence > 1
                     told = agent.store.exchanges.of(list(word.sources)).values()
@@ -132,11 +157,7 @@ def main() -> None:
                         or word.text.split("「")[-1].split("」")[0] in one.user
                         for one in told
                     )
-                    grave = any(
-                        mark(one.user)
-                        or (matter(one.user).kind in ("death", "illness", "medicine") and matter(one.user).is_heard)
-                        for one in told
-                    )
+                    grave = any(one.user in painful for one in told)
                     count["delicate"] += grave
                     if misses and grave:
                         print("  delicate:", [one.user for one in told])
@@ -159,10 +180,12 @@ def main() -> None:
             agent.memories.forget(gone)
             agent.finish()
             files = b"\n".join(path.read_bytes() for path in Path(folder, "data").rglob("*") if path.is_file())
-            left = [text for _, text, _ in sources.values() if text.encode() in files]
+            texts = [text for source, text, _ in sources.values() for text in (text, *words_of.get(source, ()))]
+            left = [text for text in texts if text.encode() in files or json.dumps(text).encode() in files]
             count["left after forgetting"] = len(left)
             if misses and left:
                 print("  left:", left)
+    count["calls a day of talk, all off"], count["calls a day of talk, all on"] = calls(on=False), calls(on=True)
     for name, number in count.items():
         print(f"{name}: {number}")
 
