@@ -88,7 +88,8 @@ def letter(layers: Layers) -> Letter:
         one for one in layers.episodic.open_matters(now) if _is_own(one) and one.event.status not in ("planned", "open")
     ]
     matters = moving[:MOST_MATTERS]
-    elsewhere = {one.id for one in (*shared, *days, *matters)}  # Each memory stands in one part alone.
+    # Each memory stands in one part alone.
+    elsewhere = {*(one.id for one in shared), *(one.id for one in days), *(one.id for one in matters)}
     facts = [fact for fact in facts if fact.id not in elsewhere]
     mine = [fact for fact in facts if fact.draft.entity == "user" and fact.draft.kind != "boundary"]
     care = [fact for fact in mine if fact.draft.mark == "care"]

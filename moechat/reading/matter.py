@@ -70,7 +70,7 @@ NO_MATTER = Matter("", 0.0)
 @lru_cache(maxsize=4096)
 def matter(text: str) -> Matter:
     """The matter that a text comes nearest to; ``NO_MATTER`` where nothing can be weighed."""
-    text = text[:LONGEST_READ].strip()
+    text = text[:LONGEST_READ].strip(" \n\t.。!！~～…")  # How loudly it is told is no part of it.
     near = nearness.fitted(MATTERS) if text else None
     if near is None:
         return NO_MATTER
