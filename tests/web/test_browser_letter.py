@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
         me.has("correct what is known")
 
         me.tap(sentence.filter(has_text=home_of).first)
+        expect(page.locator("#room textarea")).to_have_value(re.compile(home_of))
         me.tap(me.button("end_fact", "#room"))
         expect(note).to_have_text(words("done_end"))
         me.has("say that it holds no longer")
@@ -113,6 +115,7 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
                 me.tap(part.locator("summary"))
                 me.has({weighs: "what weighs on me", diary: "her diary"}[part])
             me.tap(part.locator(".sentence", has_text=text))
+            expect(part.locator("textarea")).to_be_visible()
             changed = f"{page.locator('#room textarea').input_value()} ☆"
             me.write(page.locator("#room textarea"), changed)
             me.tap(me.button("save", "#room"))
@@ -123,10 +126,12 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
             (weighs, "end_matter", "say that it is over"),
         ):  # fmt: skip
             me.tap(part.locator(".sentence", has_text="☆"))
+            expect(part.locator("textarea")).to_be_visible()
             me.tap(me.button(ending, "#room"))
             expect(part).to_have_count(0)
             me.has(wish)
         me.tap(diary.locator(".sentence"))
+        expect(diary.locator("textarea")).to_be_visible()
         me.tap(me.button("forget", "#room"))
         me.tap(me.button("archive", "#room"))
         expect(diary).to_have_count(0)
