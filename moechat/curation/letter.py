@@ -15,6 +15,7 @@ from moechat.recall import plans, profile
 from moechat.recall.fragments import Names
 from moechat.recall.layers import Layers
 from moechat.rules.message import language_of
+from moechat.store.finding_records import APART
 from moechat.store.search import Kind
 
 MOST = 12  # Sentences about the user.
@@ -91,7 +92,7 @@ def letter(layers: Layers) -> Letter:
     # Each memory stands in one part alone.
     elsewhere = {*(one.id for one in shared), *(one.id for one in days), *(one.id for one in matters)}
     facts = [fact for fact in facts if fact.id not in elsewhere]
-    mine = [fact for fact in facts if fact.draft.entity == "user" and fact.draft.kind != "boundary"]
+    mine = [fact for fact in facts if fact.draft.entity == "user" and fact.draft.kind not in ("boundary", *APART)]
     care = [fact for fact in mine if fact.draft.mark == "care"]
     always = [fact for fact in profile.known(layers.core) if fact.draft.entity == "user"]
     own = [fact for fact in mine if fact.by == "owner"]
