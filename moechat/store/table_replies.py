@@ -39,6 +39,8 @@ class TableReplies:
         self._resting: dict[str, Resting] = {}
         self._gone: set[str] = set()
         """These were dropped in the transaction that recorded them."""
+        self._left: set[str] = set()
+        """Nobody answers these here any more, and the database, which was away, does not know it yet."""
 
     def start(self, id_: str) -> None:
         if self.is_alive(id_):
@@ -87,9 +89,20 @@ class TableReplies:
         is_gone = id_ in self._gone
         self._gone.discard(id_)
         if keep:
-            self._session.do(RELEASE, {"id": id_})
+            self._left.add(id_)
+            self._let_go()
         elif not is_gone:
             self.drop(id_)
+
+    def lose(self) -> None:
+        """A transaction came to nothing, or nobody knows: what is not said to rest on anything was begun in it."""
+        self._left |= self._mine.keys() - self._resting.keys()
+        self._mine = {id_: count for id_, count in self._mine.items() if id_ in self._resting}
+
+    def _let_go(self) -> None:
+        for id_ in list(self._left):
+            self._session.do(RELEASE, {"id": id_})
+            self._left.discard(id_)
 
     def release_all(self) -> None:
         for id_ in list(self._mine):
@@ -99,14 +112,17 @@ class TableReplies:
         """As of the session's last look."""
         if id_ in self._mine:
             return True
+        self._let_go()
         rows = self._session.all(REPLIES)
         return any(self._session.lives(worker) for other, worker, *_ in rows if other == id_)
 
     def alive(self) -> set[str]:
+        self._let_go()
         rows = self._session.all(REPLIES)
         return {id_ for id_, worker, *_ in rows if id_ in self._mine or self._session.lives(worker)}
 
     def ended(self) -> list[Part]:
+        self._let_go()
         parts = []
         for id_, worker, ids, key, entry, withheld in self._session.all(REPLIES):
             is_alive = id_ in self._mine or self._session.lives(worker)

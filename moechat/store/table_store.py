@@ -203,6 +203,7 @@ class TableStore(Unit):
             try:
                 if not self._held and self._session.epoch != self._epoch:
                     self._epoch = self._session.epoch
+                    self.replies.lose()
                     for journal in self._journals:
                         journal.forget()
             finally:

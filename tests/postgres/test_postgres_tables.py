@@ -19,7 +19,7 @@ from moechat.store.postgres import tables
 from moechat.store.postgres.connections import OwnerName, Postgres, work_key
 from moechat.store.postgres.store import PostgresStore, worlds
 from tests.houses import START, ZONE, moment, told
-from tests.pg_server import Wire, fresh_name
+from tests.pg_server import Door, Wire, fresh_name
 
 
 @pytest.fixture
@@ -212,6 +212,36 @@ def test_a_database_that_is_not_there_is_told_in_words(address: str) -> None:
         PostgresStore(database, OwnerName("a"), clock=SetClock(moment(START)))
     assert not database.is_there()
     database.close()
+
+
+@pytest.mark.parametrize("step", ["begin", "finish"])
+def test_a_reply_that_ended_while_the_database_was_away_is_not_on_its_way_for_ever(
+    address: str, tmp_path: Path, name: OwnerName, clock: SetClock, step: str
+) -> None:
+    door = Door(address, tmp_path)
+    database = Postgres(door.address, size=2, timeout_s=0.3)
+    store = opened(database, name, clock)
+    told(store, clock, "你好", settle=True)
+    if step == "finish":
+        id_ = store.log.begin("在吗", clock.now())
+        store.log.rest(id_, [])
+        store.log.stream(id_, "我在")
+        door.shut()
+        with pytest.raises(DiskError):
+            store.log.finish(id_, "我在。", "done")
+    else:
+        with contextlib.suppress(DiskError), store.writing("test"):
+            id_ = store.log.begin("在吗", clock.now())
+            door.shut()
+    door.open()
+    store.follow()
+    assert not store.log.is_streaming(id_)
+    told(store, clock, "还在吗", settle=True)
+    kept = [node.user for node in store.tree.nodes.values()]
+    assert kept == ["你好", *(["在吗"] if step == "finish" else []), "还在吗"]
+    database.close()
+    door.shutdown()
+    door.server_close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the wire is cut by a filter of Linux")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
+import subprocess
+import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +23,7 @@ from starlette.testclient import TestClient
 from moechat.cli.main import main
 from moechat.clock import SetClock
 from moechat.errors import ConfigError, DiskError, Locked, MoeChatError
+from moechat.model import Exchange
 from moechat.serve.server import make_app
 from moechat.settings import config as settings
 from moechat.store.postgres.connections import OwnerName
@@ -29,6 +36,7 @@ from tests.table_twins import database_at, walked
 from tests.views import view
 
 STEPS, SOAK_STEPS = 60, 20_000
+MANY = 2000  # exchanges, so that a move takes its time
 PATIENCE_S = 60.0
 # It ends the connection that shows that a worker lives.
 END_OF = """SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
@@ -236,6 +244,46 @@ def test_a_move_that_is_killed_at_any_statement_loses_nothing_and_is_finished_la
     assert places_after == {"here", "there"}
 
 
+@pytest.mark.slow
+def test_a_mover_that_is_killed_at_any_moment_loses_nothing_and_a_later_one_leaves_nothing_behind(
+    addresses: list[str], reach: Callable[..., Servers], mover: Servers, name: OwnerName, clock: SetClock
+) -> None:
+    chance, store, words = random.Random(int(os.environ.get("SEED", "1"))), opened(reach(), name, clock), list[str]()
+    start = clock.now() - timedelta(days=400)
+    store.imports.add(
+        [Exchange("", start + timedelta(hours=n), f"第{n}件事", "嗯。") for n in range(MANY)], talk="", by="rules"
+    )
+    begun = time.perf_counter()
+    move(mover, name.id, "b")
+    whole_s, halves = time.perf_counter() - begun, 0
+    for number in range(int(os.environ.get("KILLS", "8"))):
+        here = mover.find(name.id).name
+        to, moved_on = chance.choice([one for one in mover.by_name if one != here]), chance.choice([*mover.by_name])
+        where = " ".join(owned(address) for address in addresses)
+        options = [where, str(name.id), to, str(chance.uniform(0, 1.2 * whole_s))]
+        assert (
+            subprocess.run([sys.executable, "-m", "tests.postgres.test_servers", *options]).returncode
+            == -signal.SIGKILL
+        )
+        halves += sum(map(bool, rows(mover, name).values())) > 1
+        if number % 2:
+            words.append(f"第{number}刀")
+            told(store, clock, words[-1], settle=True)
+        moved_later(mover, name, moved_on)
+        assert users(store) == words
+        assert store.verify() == (MANY + len(words), [])
+        assert [one for one, count in rows(mover, name).items() if count] == [moved_on]
+        assert not any(mark and mark.arrives for mark in (mover.mark(one, name.id) for one in mover.by_name.values()))
+    print(f"{halves} of them left words at two places")
+
+
+def moving(addresses: str, owner: str, to: str, lasts_s: str) -> None:
+    """A mover who is killed after so long, or when it is done."""
+    servers = Servers.of(database_at(addresses, size=2))
+    threading.Timer(float(lasts_s), os.kill, (os.getpid(), signal.SIGKILL)).start()
+    move(servers, uuid.UUID(owner), to)
+
+
 def test_three_servers_and_memory_are_the_same_after_any_walk(addresses: list[str]) -> None:
     seed = steps = 0
     while steps < STEPS:
@@ -350,3 +398,7 @@ def test_names_of_servers_are_checked(home: Home) -> None:
         with pytest.raises(ConfigError, match=key) as caught:
             settings.load(home.config)
         assert "secret" not in str(caught.value)
+
+
+if __name__ == "__main__":
+    moving(*sys.argv[1:])
