@@ -236,8 +236,11 @@ class _Ranking:
         reached = reached[reached >= 0]
         at = {distance: np.searchsorted(reached, moved) for distance, moved in beside.items()}
         at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
-        lexical, window, answers, present = self._word_features(reached, at)
-        dense, around = self._dense_features(reached, at)
+        only_asks = np.append(self._only_asks(reached), False)
+        is_reply = docs % 2 == traits.CHARACTER_SIDE
+        lends = {distance: ~(is_reply & only_asks[place]) for distance, place in at.items()}
+        lexical, window, answers, present = self._word_features(reached, at, lends)
+        dense, around = self._dense_features(reached, at, lends)
         bits = self.index.columns["traits"][docs]
         values = {
             "dense": dense,
@@ -248,7 +251,7 @@ class _Ranking:
             "speaker": self._said_by_meant(docs),
             "tells": (bits & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
             "name": bits & traits.NAMES > 0,
-            "asks": self.index.columns["asking"][docs] * (1.0 + self._only_asks(docs)),
+            "asks": self.index.columns["asking"][docs] * (1.0 + only_asks[at[0]]),
             "hint": self.hinted[docs],
             "lately": np.exp(-(self.order.times[-1] - self.index.columns["time"][docs]) / LATELY_S)
             * traits.telling(self.text),
@@ -258,19 +261,19 @@ class _Ranking:
             name: np.asarray(value, np.float64) * weights.get(name, 0.0) * tells for name, value in values.items()
         }, present
 
-    def _word_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    def _word_features(
+        self, docs: Ints, at: Mapping[int, Ints], lends: Mapping[int, NDArray[np.bool_]]
+    ) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
         """Shares of the question's words: in each document, its window, and the question it answers; which words."""
         lexical = self.index.lexical
         table, lengths = lexical.counts(docs, self.names)
         table[~self.visible[docs]] = 0
         table = np.vstack([table, np.zeros((1, len(self.names)), np.float32)])
-        lent = np.where(np.append(self._only_asks(docs), False)[:, None], np.float32(0), table)
-        is_reply = (docs[at[0]] % 2 == traits.CHARACTER_SIDE)[:, None]
         lengths = np.append(lengths, np.float32(0))
         share = self.worth / max(float(self.worth.sum()), 1e-9)
         counts, sizes = np.zeros((len(at[0]), len(self.names)), np.float32), np.zeros(len(at[0]), np.float32)
         for distance, fading in FADING.items():
-            counts += np.float32(fading) * np.where(is_reply, lent[at[distance]], table[at[distance]])
+            counts += np.float32(fading) * table[at[distance]] * lends[distance][:, None]
             sizes += np.float32(fading) * lengths[at[distance]]
         usual = lexical.average_length * sum(FADING.values())
         window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
@@ -278,7 +281,9 @@ class _Ranking:
         questions = np.append(self.index.columns["traits"][docs] & traits.ASKS > 0, False)
         return shares[at[0]], window, (shares * questions)[at[-1]], table[at[0]] > 0
 
-    def _dense_features(self, docs: Ints, at: Mapping[int, Ints]) -> tuple[Floats, Floats]:
+    def _dense_features(
+        self, docs: Ints, at: Mapping[int, Ints], lends: Mapping[int, NDArray[np.bool_]]
+    ) -> tuple[Floats, Floats]:
         if self.vector is None:
             self.cosine = np.full(len(at[0]), np.nan)
             return np.zeros(len(at[0])), np.zeros(len(at[0]))
@@ -289,10 +294,8 @@ class _Ranking:
         above = np.append(above, 0.0)
         cosine = np.append(np.where(cosine == MISSING, np.nan, cosine), np.nan)
         self.cosine = cosine[at[0]]
-        lent = np.where(np.append(self._only_asks(docs), False), 0.0, above)
-        is_reply = docs[at[0]] % 2 == traits.CHARACTER_SIDE
-        lends = [weight * np.where(is_reply, lent[at[d]], above[at[d]]) for d, weight in NEAR.items()]
-        return above[at[0]], np.sum(lends, axis=0)
+        beside = [weight * above[at[distance]] * lends[distance] for distance, weight in NEAR.items()]
+        return above[at[0]], np.sum(beside, axis=0)
 
     def _usual_cosine(self) -> tuple[float, float]:
         """Mean and standard deviation over about five hundred documents spread evenly: the model's own scale."""
@@ -305,7 +308,8 @@ class _Ranking:
 
     def _only_asks(self, docs: Ints) -> NDArray[np.bool_]:
         """Which are bare questions of the user's, where the text is not about the character's own words. What they ask for was
-        told elsewhere: they stand below all that tells, and lend the reply neither words nor meaning."""
+        told elsewhere: they stand below all that tells, and lend the reply behind them nothing as its surroundings; that it
+        answers them still counts."""
         bare: NDArray[np.bool_] = (docs % 2 == traits.USER_SIDE) & (self.index.columns["traits"][docs] & self.bare > 0)
         return bare
 
