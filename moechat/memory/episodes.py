@@ -163,9 +163,8 @@ class Episodes:
         self.rows: list[int] = []
         self.told: list[Told] = []
         self._keys = bytearray()  # of their texts, packed
-        self._times = array(
-            "d"
-        )  # by seven: since, expires, importance, is a reflection, happened from and to, is the author's
+        # By seven: since, expires, importance, is a reflection, happened from and to, is the author's.
+        self._times = array("d")
         self._alive = bytearray()
         self._concealed = _Concealed()
         self._position: dict[str, int] = {}

@@ -80,7 +80,8 @@ class Search:
         if "fact" in kinds:
             for fact in self.facts():
                 texts = fact.text, fact.draft.entity, fact.draft.keyword, fact.draft.target
-                places |= {(fact.since.timestamp(), "fact", fact.id)} if _has(" ".join(texts), words) else set()
+                if _has(" ".join(texts), words):
+                    places.add((fact.since.timestamp(), "fact", fact.id))
         places |= self._episodes([kind for kind in ("event", "reflection") if kind in kinds], words)
         if "exchange" in kinds:
             places |= self._exchange_places(words, self._unseen())
