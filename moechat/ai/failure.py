@@ -63,7 +63,7 @@ def sentence(kind: str, language: Language, *, names: Sequence[str] = (), base_u
 
 def kind_named(saying: str) -> str:
     """The kind of ModelError that a sentence is about."""
-    return str(sentences.SENTENCES["model"][saying].get("kind", saying))
+    return str(sentences.groups()["model"][saying].get("kind", saying))
 
 
 class Failure(ModelError):

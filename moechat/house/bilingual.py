@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from string import Formatter
 
-from moechat.sentences import LANGUAGES, SENTENCES, Row
+from moechat.sentences import LANGUAGES, Row, groups
 
 RETOLD = ("model", "known", "disk", "lost", "memory")
 DEEPEST = 3  # A sentence may hold others: why something was not read, and what there is instead.
@@ -30,7 +30,7 @@ _SPEC = re.compile(r":[^{}]*\}")
 @cache
 def _sentences(language: str) -> list[tuple[str, re.Pattern[str], Row]]:
     """(its longest stretch without a value, its pattern, its row), the longest first: one may be a part of another."""
-    rows = [row for name in RETOLD for row in SENTENCES[name].values()]
+    rows = [row for name in RETOLD for row in groups()[name].values()]
     [other] = set(LANGUAGES) - {language}
     rows.sort(key=lambda row: -len(row[other]))
     return [

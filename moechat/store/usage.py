@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import date
 from typing import Any, Literal
 
+from moechat.errors import DataError
 from moechat.model import TurnCost
 from moechat.store.entries import Entry, Shape, is_count, one_of
 from moechat.store.json_lines import Lines
@@ -69,6 +70,10 @@ class UsageFile:
         self._waiting: list[Spent] = []
         self._sums: dict[tuple[str, Use], Spent] = {}
         self._read = 0
+
+    @property
+    def problems(self) -> list[DataError]:
+        return self._lines.problems
 
     def add(self, spent: Spent) -> None:
         self._waiting.append(spent)

@@ -17,7 +17,7 @@ from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.wire import chat_body
 from moechat.errors import ModelError
 from moechat.model import Message, Usage
-from moechat.sentences import SENTENCES
+from moechat.sentences import groups
 from tests.model_server import (
     GARBAGE,
     RATE_LIMIT,
@@ -258,7 +258,7 @@ def test_a_passing_refusal_is_tried_once_more():
 
 
 def test_sentences_exist_in_both_languages_and_speak_the_models_language():
-    assert all({"zh", "en"} <= row.keys() for group in SENTENCES.values() for row in group.values())
+    assert all({"zh", "en"} <= row.keys() for group in groups().values() for row in group.values())
     with ModelServer([RATE_LIMIT]) as server:
         error = failure(server, language="zh")[1]
     assert "请稍等" in str(error)
