@@ -109,7 +109,7 @@ def test_a_character_is_made_copied_renamed_binned_brought_back_and_erased(tab: 
 def test_only_what_a_form_changes_is_written_and_what_is_emptied_is_gone_from_a_card_too(tab: Tab) -> None:
     tab.drop("tide.json", json.dumps(V3).encode())
     tab.click("take", chosen="1", act="take")
-    texts = studio_room.texts_of(tab.house, "Tide")
+    texts = studio_room.texts_of(tab.house, "Tide", ZH)
     tab.click("save-persona", **texts)
     assert tab.note.text == "没有改动。"
     assert not (tab.house.studio.folder("Tide") / "character.yaml").exists()
