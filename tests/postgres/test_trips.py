@@ -53,7 +53,9 @@ def test_an_opening_costs_as_many_trips_whatever_was_said(home: Home, door: Door
         told(home, house.agent(user=user))
     with home.open(looks=True) as house:
         house.ready()
-        house.agent(user=fresh_name()).settle_indexes()  # The connections are there, and nobody else has anything to do.
+        house.agent(
+            user=fresh_name()
+        ).settle_indexes()  # The connections are there, and nobody else has anything to do.
         before = door.trips
         agent = house.agent(user=user)
         assert door.trips - before <= OPENING
