@@ -320,7 +320,7 @@ class Hit:
     of an exchange matched, ``shorter`` how the memory may be told in fewer words, the longest first. ``features`` are the
     parts of the score, ``words`` what matched literally, ``why`` what made an entry of the world book fire, in
     its author's words, ``span`` the time that was asked for. In the diary, ``episode`` is the kind of episode, None for an
-    exchange.
+    exchange; ``again`` is when the user told the same at other times.
     """
 
     layer: Layer
@@ -338,6 +338,7 @@ class Hit:
     episode: Literal["event", "reflection"] | None = None
     shorter: tuple[str, ...] = ()
     why: str = ""
+    again: tuple[datetime, ...] = ()
 
     @property
     def key(self) -> Key:

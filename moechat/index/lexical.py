@@ -26,7 +26,7 @@ Floats = NDArray[np.floating[Any]]
 WeightedTerm = tuple[int, float]
 """A term's number and its idf times how often it stands in the query."""
 
-FORMAT = 2  # With the indexes of words go the traits beside them: another form of either is another format.
+FORMAT = 3  # With the indexes of words go the traits beside them: another form of either is another format.
 K1 = 1.2
 B = 0.6
 TAIL = 20_000

@@ -105,11 +105,21 @@ def of(text: str) -> int:
     rest, unknown = _FORMS["unknown"].subn(" ", text)
     return (
         ASKS * is_question
-        | BARE * (is_question and all(_asks_at_end(part) for part in _CLAUSE.findall(body) if part.strip()))
+        | BARE
+        * (
+            is_question
+            and not _FORMS["tells_in_asking"].search(body)
+            and all(_asks_at_end(part) for part in _CLAUSE.findall(body) if part.strip())
+        )
         | TELLS_TIME * bool(_FORMS["time_told"].search(text))
         | NAMES * bool(names_told(text))
         | NOTHING * (unknown > 0 and len(words.keywords(rest)) <= _FEW)
     )
+
+
+def telling_of(text: str) -> str:
+    """What two tellings of the same everyday thing share: the letters of a text without its words of time."""
+    return re.sub(r"\W", "", _FORMS["time_told"].sub("", words.fold(text)))
 
 
 def asking(text: str) -> float:

@@ -219,6 +219,8 @@ class Diary:
         """The best ``depth`` sides of exchanges for a text of a cue's, whether they are relevant or not."""
         spans = asked_spans(cue)
         hints = [span for span in cue.spans if span not in spans]
+        for span in hints:
+            text = text.replace(span.phrase, " ") if span.is_vague else text  # "These days" is no word of the matter.
         bare = self.index.words.without_names(text)
         if bare == cue.query or cue.embed is None:
             vector = cue.vector
@@ -352,10 +354,7 @@ def asked_spans(cue: Cue) -> list[Span]:
     vague = [span for span in cue.spans if span.granularity == "range" and abs(span.end - cue.now) < MINUTE]
     if not vague or len(cue.spans) > len(vague):
         return [span for span in cue.spans if span not in vague]
-    rest = cue.text
-    for span in vague:
-        rest = rest.replace(span.phrase, " ")
-    return [] if len(set(words.keywords(rest))) > 1 else vague
+    return [] if cue.matter else vague
 
 
 def _literal(share: float, shared: Sequence[str], _: int) -> Reasons:

@@ -192,8 +192,8 @@ class Episodic:
         return self._candidates(spans, "by_topic", matches)
 
     def matters(self, cue: Cue) -> Candidates:
-        """What moves the user's life now, the weightiest first: by how surely it is such a matter, how near it is to the message,
-        how important, and how long ago."""
+        """What moves the user's life most now, the weightiest first: by how surely it is such a matter, how near it is to the
+        message, how important, and how long ago."""
         view = self.episodes.view(cue.now)
         near = likeness(cue, view)
         there, open_ = self.grave(view, cue.now)
@@ -203,7 +203,8 @@ class Episodic:
                 likely = 0.0 if near is None else float(near[place])
                 features = {"matter": open_[episode.id], "cosine": likely}
                 matches.append(EpisodeMatch(episode, open_[episode.id] + likely, features))
-        return self._candidates((), touch.MATTERS, sorted(matches, key=lambda match: -match.score))
+        best = sorted(matches, key=lambda match: -match.score)
+        return self._candidates((), touch.MATTERS, best)[: touch.MOST_MATTERS]
 
     def grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], Mapping[str, float]]:
         """The events that matter most with their places in a view, the newest first, and how much each open one weighs now."""

@@ -78,5 +78,5 @@ def _leans(text: str, now: datetime) -> bool:
         return len(matter) <= MOST_OWN
     asks = _FORMS["asks"].search(text.strip()) is not None
     length, most = (len(text.strip(" ?？。！")), SHORT["zh"]) if has_han(text) else (len(text.split()), SHORT["en"])
-    names_something = len(matter) > (1 if has_han(text) else 2) or re.search(r"\d", text)
+    names_something = len(matter) > 1 or re.search(r"\d", text)
     return asks and length <= most and not (names_something or _FORMS["to_you"].search(text) or when.resolve(text, now))

@@ -15,12 +15,14 @@ from functools import cached_property
 from typing import Any
 
 from moechat.cue import Cue
+from moechat.index import traits
 from moechat.language.words import count_tokens
 from moechat.model import Candidates, Dropped, Hit, Key, LateHit, Layer, Recollection
 from moechat.recall.fragments import fair_length, passage
 from moechat.when import Span
 
 log = logging.getLogger(__name__)
+DATES_TOKENS = 30  # The other days on which the same was told.
 Found = Sequence[Hit | LateHit]
 """What the recipes came upon of one memory, the first recipe's first."""
 RRF_K = 60  # A memory at this rank of a list counts half of what the first counts (Cormack et al. 2009).
@@ -192,34 +194,47 @@ def _joined(hits: Found) -> Hit:
 
 
 def _limited(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> tuple[set[Key], list[Dropped]]:
-    """The memories that some recipe lets pass, at most ``limit`` of each recipe, and those that none does."""
+    """The memories that some recipe lets pass, at most ``limit`` of each recipe, and those that none does. The same telling again
+    takes no place."""
     passed: set[Key] = set()
     refused: dict[Key, Hit | LateHit] = {}
     for recipe in recipes:
         taken: set[str] = set()
+        told: set[str] = set()
         for hit, why in lists.get(recipe.name, ()):
             if why:
                 continue
-            if recipe.limit and hit.id not in taken and len(taken) >= recipe.limit:
-                refused[hit.key] = hit
-                continue
-            taken.add(hit.id)
+            telling = _telling(hit) if recipe.limit else ""
+            if telling not in told:
+                if recipe.limit and hit.id not in taken and len(taken) >= recipe.limit:
+                    refused[hit.key] = hit
+                    continue
+                taken.add(hit.id)
+            told |= {telling} - {""}
             passed.add(hit.key)
     dropped = [Dropped(hit, why) for hits in lists.values() for hit, why in hits if why and hit.key not in passed]
     dropped += [Dropped(hit, "limit") for key, hit in refused.items() if key not in passed]
     return passed, dropped
 
 
+def _telling(hit: Hit | LateHit) -> str:
+    """What a hit on words of the user's tells, whenever it was told; "" of others."""
+    layer, _, side = hit.key
+    return traits.telling_of(hit.whole().text) if (layer, side) == ("diary", "user") else ""
+
+
 def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Dropped]) -> list[Hit]:
-    """The hits with one diary hit per exchange, and without those whose exchanges stand in the context. Facts and lore
-    stay as they are.
+    """The hits with one diary hit per exchange and per telling, and without those whose exchanges stand in the context. Facts and
+    lore stay as they are.
 
     An event of several exchanges gives way where all of them are shown; a reflection says something of its own.
     """
     exchanges = {hit.id for hit in hits if hit.is_exchange}
     shown: set[str] = set()
     order: list[Hit] = []
+    told: dict[str, int] = {}
     for hit in hits:
+        telling = _telling(hit)
         if hit.layer != "diary":
             order.append(hit)
         elif hit.id in in_context or (
@@ -228,8 +243,13 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
             dropped.append(Dropped(hit, "in_context"))
         elif hit.id in shown or (hit.episode == "event" and hit.sources and exchanges.issuperset(hit.sources)):
             dropped.append(Dropped(hit, "merged"))
+        elif telling and telling in told:
+            first = order[told[telling]]
+            order[told[telling]] = replace(first, again=(*first.again, *filter(None, [hit.time])))
+            dropped.append(Dropped(hit, "merged"))
         else:
             shown.add(hit.id)
+            told[telling] = len(order)
             order.append(hit)
     return order
 
@@ -237,7 +257,7 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
 def _sized(hits: Sequence[Hit], budget: Budget) -> list[Hit]:
     """The hits with their tokens counted. One that alone would fill the budget, or leave others no room, is told in fewer
     words; an author's words are not."""
-    counted = [replace(hit, tokens=count_tokens(hit.text)) for hit in hits]
+    counted = [replace(hit, tokens=count_tokens(hit.text) + DATES_TOKENS * bool(hit.again)) for hit in hits]
     longest = fair_length((hit.tokens for hit in counted if not hit.why), budget.tokens)
     longest = min(longest, int(budget.tokens * budget.longest) or budget.tokens)
     return [hit if hit.why else _fitting(hit, longest) or _shortened(hit, longest) for hit in counted]

@@ -51,7 +51,7 @@ class ConfiguredRecipes:
             [Recipe("book", "lore", lambda cue: self.book().fired(self._judged(cue)))] if agent.lore_books else []
         )
         if agent.long_memory and self.config().recall.what_matters:
-            by_rules.append(Recipe(touch.MATTERS, "diary", self._matters, touch.FIRST, limit=touch.MOST_MATTERS))
+            by_rules.append(Recipe(touch.MATTERS, "diary", self._matters, touch.FIRST))
         if not agent.is_core_mem:
             return by_rules
         return [

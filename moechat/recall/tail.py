@@ -25,6 +25,7 @@ from moechat.when.span import away, in_zone
 log = logging.getLogger(__name__)
 BLOCKS = ("lore", "core", "reflected", "remembered", "diary")
 OF_NOW = ("days", "ours", "mood", "daybook")  # Blocks of the recipes that no ranking chooses.
+MOST_DAYS = 3
 MOMENT_AGO = timedelta(hours=1)  # Until then the prompt says that something was said a moment ago in another talk.
 AGO = timedelta(hours=20)  # After this pause the prompt says how long ago the last talk was.
 
@@ -171,11 +172,22 @@ class PromptTail:
                 lines += [heading] if heading != day else []
                 day = heading
             lines.append(self._spoken(hit.text))
+            lines += self._again(hit) if hit.again else []
             later = self._background.afterwards.get(hit.id, ())
             lines += [self._became(episode) for episode in later if episode not in self._background.stable.overview]
             over = (touch.formerly(one, at_length=False) for one in self._background.ended.get(hit.id, ()))
             lines += [f"（{line}）" if self._language == "zh" else f"({line})" for line in map(self._called.line, over)]
         return "\n".join(lines)
+
+    def _again(self, hit: Hit) -> list[str]:
+        """The other days on which the same was told, the newest ``MOST_DAYS`` by name."""
+        own, *others = (f"{in_zone(at, self._now.tzinfo):%Y-%m-%d}" for at in (hit.time, *hit.again) if at)
+        if not (days := sorted({*others} - {own})):
+            return []
+        named, more = days[-MOST_DAYS:], len(days) - MOST_DAYS
+        if self._language == "zh":
+            return [f"（{'、'.join(named)}{f' 等 {len(days)} 天' if more > 0 else ''}也这样说过）"]
+        return [f"(said the same on {', '.join(named)}{f' and on {more} more days' if more > 0 else ''})"]
 
     def _spoken(self, text: str) -> str:
         """What was said, with who spoke before each line; before the name was known, its lines are the user's."""

@@ -107,6 +107,8 @@ def test_what_was_told_stands_above_questions_like_it_that_were_asked_before() -
         ("did i tell you about the move", True), ("我在图书馆看到一本小说，叫《百年孤独》，你听说过吗？", False),
         ("写简历呢，我现在的公司叫啥来着", False), ("没什么特别的", False), ("几个朋友来了家里", False), ("what a day", False),
         ("when i was small we had a dog", False), ("", False),
+        ("did i say my old boss works as a firefighter", False), ("我跟你说过吗，我老板以前是消防员", False),
+        ("have i told you where i live", True), ("我跟你说过我的星座吗", True),
     ],
 )  # fmt: skip
 def test_a_bare_question_is_heard_without_its_mark_and_tells_nothing_beside(text: str, is_bare: bool) -> None:

@@ -112,6 +112,12 @@ def test_a_time_that_dates_a_remark_asks_for_nothing(diary: Diary, store: FileSt
     assert {why for _, why in diary.events(cue("我昨天吃了火锅"), threshold=0.0)} <= {"", "below_threshold"}
 
 
+def test_a_stretch_up_to_now_is_all_that_is_asked_about_or_only_a_hint(diary: Diary, store: FileStore) -> None:
+    month(store)
+    assert by_time(diary, "我最近都干嘛了")
+    assert by_time(diary, "我最近喝什么奶茶") == by_time(diary, "What's my drink these days") == []
+
+
 def test_nothing_recorded_for_a_named_time_is_said(diary: Diary, store: FileStore) -> None:
     month(store)
     diary.index.sync()

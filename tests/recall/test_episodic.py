@@ -366,7 +366,9 @@ def test_reflections_have_their_share_of_the_budget_beside_what_was_said(lost: t
     mind, said, event = lost
     mind.reflect("阿明总在找东西", [event], said, None)
     (thought,) = [(hit, why) for hit, why in mind.stream("找东西", floor=0) if hit.episode == "reflection"]
-    diary = [(Hit("diary", "stream", f"x{n}", "长" * 40, 1.0, NOW, (f"x{n}",), side="user"), "") for n in range(9)]
+    diary = [
+        (Hit("diary", "stream", f"x{n}", f"{n}" + "长" * 39, 1.0, NOW, (f"x{n}",), side="user"), "") for n in range(9)
+    ]
     alone = [hit.id for hit in recalled(mind, Budget(200), *diary, thought).hits]  # type: ignore[arg-type]
     assert thought[0].id not in alone, "without a share what was said fills the budget"
     shared = recalled(mind, Budget(200, {"diary": 0.3, "reflections": 0.1}), *diary, thought)  # type: ignore[arg-type]

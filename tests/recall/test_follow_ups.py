@@ -54,6 +54,8 @@ def test_a_follow_up_finds_what_the_reply_before_it_named(
         "thanks!",
         "how are you?",
         "I'm hungry",
+        "我弟家那只叫什么名字",
+        "What is Tim allergic to",
     ],
 )
 def test_what_stands_by_itself_borrows_nothing(text: str) -> None:

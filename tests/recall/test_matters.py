@@ -82,6 +82,14 @@ def test_a_low_mood_brings_to_mind_what_moves_a_life(home: Home, agent: Agent) -
     assert "爷爷" not in recalled(agent, "奶茶涨价了")
 
 
+def test_a_question_about_a_thing_or_about_another_brings_no_grief_up(home: Home, agent: Agent) -> None:
+    lives(home, agent, "我二叔上周去世了", "李叔在桐汀公馆买了房")
+    for _ in range(2):
+        lives(home, agent, *EVERY_DAY, days=5)
+    assert recalled(agent, "李叔家在哪个小区") == recalled(agent, "我的书法课还上着吗") == ""
+    assert "二叔" in recalled(agent, "我家里最近出了什么事")
+
+
 def test_what_is_over_or_long_ago_is_not_open(home: Home, agent: Agent) -> None:
     lives(home, agent, "我被公司裁员了", days=20)
     assert "裁员" in recalled(agent, "今天心情不太好")

@@ -283,6 +283,15 @@ def test_help_is_where_the_operator_says_and_a_broken_file_keeps_nobody_from_car
     assert "【要紧】" in talk.tail and "求助电话：" not in talk.tail
 
 
+def test_a_line_that_was_told_on_several_days_stands_once_with_its_days(talk: Talk) -> None:
+    for _ in range(5):
+        talk.day("健身房又要排队")
+    talk.day("健身房人多吗")
+    assert talk.tail.count("健身房又要排队") == 1 and re.search(
+        r"（2025-\d\d-\d\d、[^）]* 等 4 天也这样说过）", talk.tail
+    )
+
+
 def test_what_is_known_of_the_user_is_told_as_a_whole_where_that_is_asked(talk: Talk) -> None:
     things = ("爬山", "下棋", "看海", "弹琴", "画画", "种花", "跑步", "做饭")
     talk.day(*(f"我喜欢{thing}" for thing in things), "我有抑郁症")

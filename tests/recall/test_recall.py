@@ -51,6 +51,17 @@ def why(found: Recollection) -> dict[str, str]:
     return {d.hit.id + d.hit.side[:1]: d.why for d in found.dropped}
 
 
+def test_the_same_telling_takes_one_place_and_keeps_its_days(pool: ThreadPoolExecutor) -> None:
+    days = [moment(f"2025-05-{day:02}T08:00:00") for day in (3, 9, 14)]
+    queue = [hit(f"q{day:%d}", text=f"{when}健身房要排队{end}", time=day) for day, when, end in zip(
+        days, ("", "今天", "昨天"), ("", "～", "。"), strict=True
+    )]  # fmt: skip
+    found = run(pool, recipe("events", *queue, hit("pool", text="泳池也要排队"), hit("late", text="器材坏了"), limit=2))
+    assert ids(found) == ["q03", "pool"]
+    assert found.hits[0].again == (days[1], days[2])
+    assert why(found) == {"q09u": "merged", "q14u": "merged", "lateu": "limit"}
+
+
 def test_lists_are_fused_by_reciprocal_rank_with_a_weight_each(pool: ThreadPoolExecutor) -> None:
     found = run(pool, recipe("one", hit("a"), hit("b"), hit("c")), recipe("two", hit("c"), hit("b"), weight=2.0))
     scores = {
@@ -332,7 +343,7 @@ def test_what_is_left_of_the_budget_goes_to_the_best_in_the_fused_order(pool: Th
 
 def test_a_reflection_takes_no_part_of_the_diarys_share(pool: ThreadPoolExecutor) -> None:
     size = count_tokens("甲" * 30)
-    thoughts = [hit(f"r{n}", text="甲" * 30, episode="reflection") for n in range(3)]
+    thoughts = [hit(f"r{n}", text=f"{n}" + "甲" * 29, episode="reflection") for n in range(3)]
     said = hit("a", text="乙" * 30)
     rank = recipe("stream", *thoughts, said)
     assert "a" not in ids(run(pool, rank, budget=Budget(2 * size, longest=1.0)))
