@@ -316,11 +316,10 @@ class Understanding:
 class Hit:
     """One recalled memory and why it was recalled.
 
-    ``id`` is the memory's own id, ``sources`` the exchanges it rests on (an exchange cites itself). ``side`` says which side
-    of an exchange matched, ``shorter`` how the memory may be told in fewer words, the longest first. ``features`` are the
-    parts of the score, ``words`` what matched literally, ``why`` what made an entry of the world book fire, in
-    its author's words, ``span`` the time that was asked for. In the diary, ``episode`` is the kind of episode, None for an
-    exchange; ``again`` is when the user told the same at other times.
+    ``id`` is the memory's own, ``sources`` the exchanges it rests on (an exchange cites itself). ``side`` says which side of an
+    exchange matched, ``shorter`` how it may be told in fewer words, the longest first. ``features`` are the parts of the score,
+    ``words`` what matched literally, ``why`` what made an entry of the world book fire, in its author's words, ``span`` the asked
+    time. In the diary, ``episode`` is its kind, None for an exchange; ``again`` is when the user told the same another time.
     """
 
     layer: Layer

@@ -200,17 +200,17 @@ def _limited(recipes: Sequence[Recipe], lists: Mapping[str, Candidates]) -> tupl
     refused: dict[Key, Hit | LateHit] = {}
     for recipe in recipes:
         taken: set[str] = set()
-        told: set[str] = set()
+        tellings: set[str] = set()
         for hit, why in lists.get(recipe.name, ()):
             if why:
                 continue
             telling = _telling(hit) if recipe.limit else ""
-            if telling not in told:
+            if telling not in tellings:
                 if recipe.limit and hit.id not in taken and len(taken) >= recipe.limit:
                     refused[hit.key] = hit
                     continue
                 taken.add(hit.id)
-            told |= {telling} - {""}
+            tellings |= {telling} - {""}
             passed.add(hit.key)
     dropped = [Dropped(hit, why) for hits in lists.values() for hit, why in hits if why and hit.key not in passed]
     dropped += [Dropped(hit, "limit") for key, hit in refused.items() if key not in passed]
@@ -232,7 +232,7 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
     exchanges = {hit.id for hit in hits if hit.is_exchange}
     shown: set[str] = set()
     order: list[Hit] = []
-    told: dict[str, int] = {}
+    places: dict[str, int] = {}
     for hit in hits:
         telling = _telling(hit)
         if hit.layer != "diary":
@@ -243,13 +243,13 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
             dropped.append(Dropped(hit, "in_context"))
         elif hit.id in shown or (hit.episode == "event" and hit.sources and exchanges.issuperset(hit.sources)):
             dropped.append(Dropped(hit, "merged"))
-        elif telling and telling in told:
-            first = order[told[telling]]
-            order[told[telling]] = replace(first, again=(*first.again, *filter(None, [hit.time])))
+        elif telling and telling in places:
+            first = order[places[telling]]
+            order[places[telling]] = replace(first, again=(*first.again, *filter(None, [hit.time])))
             dropped.append(Dropped(hit, "merged"))
         else:
             shown.add(hit.id)
-            told[telling] = len(order)
+            places[telling] = len(order)
             order.append(hit)
     return order
 
