@@ -35,11 +35,13 @@ def _words() -> list[Patterns]:
 @dataclass(frozen=True)
 class Saying:
     """``kind`` is the name of the nearest examples (``reading/sayings``), "none", or "" where nothing could be weighed.
-    ``is_outright``: danger is said in plain words, and not only near to examples of it."""
+    ``is_outright``: danger is said in plain words, and not only near to examples of it. ``is_faint``: it lies nearer to everyday
+    messages than to its kind."""
 
     kind: str
     sentences: tuple[str, ...] = ()
     is_outright: bool = False
+    is_faint: bool = False
 
     @property
     def is_danger(self) -> bool:
@@ -75,16 +77,19 @@ def saying(text: str) -> Saying:
             kind = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
     if kind == DANGER and _is_of_another(text):
         kind = DANGER_OTHER
-    return Saying(kind or (nearest if nearest not in (DANGER, DANGER_OTHER) else "none"), sentences, is_outright)
+    kind = kind or (nearest if nearest not in (DANGER, DANGER_OTHER) else "none")
+    by_kind = dict(zip(near.kinds, whole.tolist(), strict=True))
+    return Saying(kind, sentences, is_outright, by_kind[EVERYDAY] > by_kind.get(kind, 0.0))
 
 
 def _kind(near: nearness.Nearness, scores: nearness.Scores) -> str:
     """The kind that one text lies nearest to, by its (kinds,) scores; "none" where none is near enough."""
     by_kind = dict(zip(near.kinds, scores.tolist(), strict=True))
-    own, others = by_kind[DANGER], by_kind[DANGER_OTHER]
-    if max(own - near.numbers[DANGER], others - near.numbers[DANGER_OTHER]) >= 0:
-        return DANGER if own >= min(others, near.numbers[DANGER]) else DANGER_OTHER
+    if by_kind[DANGER] >= near.numbers[DANGER]:
+        return DANGER
     kind = max((name for name in near.kinds if name not in (DANGER, DANGER_OTHER, EVERYDAY)), key=by_kind.__getitem__)
+    if by_kind[DANGER_OTHER] >= max(near.numbers[DANGER_OTHER], by_kind[kind]):
+        return DANGER_OTHER
     return kind if by_kind[kind] >= near.numbers["kind"] else "none"
 
 

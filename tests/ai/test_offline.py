@@ -323,6 +323,7 @@ def test_what_the_user_said_is_turned_to_the_user_where_that_is_safe(said, told,
         ("The user hates coriander", "you hate coriander", "en"),
         ("User has a cat", "you have a cat", "en"),
         ("The user's mother lives in Leeds", "your mother lives in Leeds", "en"),
+        ("The user's got an exam", "you have got an exam", "en"),
     ],
 )
 def test_a_fact_about_the_user_is_told_to_the_user(fact, told, language):

@@ -55,6 +55,15 @@ def test_what_only_sounds_like_danger_is_none() -> None:
     assert [text for text in CALM if saying(text).is_danger] == []
 
 
+def test_a_break_up_is_no_danger_to_anybody() -> None:
+    assert [saying(text).is_danger for text in ("唉 她说想分手", "她说她不想活了")] == [False, True]
+
+
+def test_what_lies_nearer_to_everyday_messages_is_faintly_glad() -> None:
+    assert saying("今天遇到个顾客 备注写了八百字 最后还给差评").is_faint
+    assert not saying("i got the job!!").is_faint and not saying("我考上研究生了！！").is_faint
+
+
 def test_the_end_of_a_sentence_without_a_stop_is_weighed_too() -> None:
     end = "要是明天不用醒来就好了"
     told = saying("心里很乱。" + "这些天什么都不想做，一个人待着，" * 9 + end)

@@ -369,7 +369,8 @@ class _OfflineReply:
         if example := self._example():
             return example
         feeling = "" if self._hears("allergy", self.text) else self._heard("feelings", self.text)
-        if self.reading.kind == "glad" and feeling not in BODILY:  # Tears may be of joy.
+        is_glad = self.reading.kind == "glad" and not self.reading.saying.is_faint
+        if is_glad and feeling not in BODILY:  # Tears may be of joy.
             return self._line("joy")
         if feeling:
             return self._line(feeling)

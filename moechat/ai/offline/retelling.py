@@ -55,7 +55,7 @@ def fact_to_user(text: str, user_name: str, language: str) -> str:
     if language == "zh":
         return f"你{match['own'] or ''}{rest}"
     if match["own"]:
-        return f"your {rest}"
+        return f"you have {rest}" if rest.startswith("got ") else f"your {rest}"
     verb, _, after = rest.partition(" ")
     return f"you {_first_form(verb)} {after}".strip()
 
