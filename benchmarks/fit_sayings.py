@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames
 from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW
+from moechat.reading.ended import ENDED, MASK
 from moechat.reading.frames import Frame, Frames
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
 from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS, MATTERS, SAYINGS
@@ -34,6 +35,7 @@ RARE = 2  # A run of letters counts from this many examples on.
 # From these scores on danger is heard, the user's own and another's. They were chosen by hand on sets of unseen hands that had
 # been looked at by then; benchmarks/sayings.py tells what they hear.
 FLOORS = {DANGER: 0.34, DANGER_OTHER: 0.34}
+MASKED_STEP = 8  # Of what frames tell as so, one in so many is an example of what is not over.
 FINDING_RIDGE = 0.5
 # Sayings of these kinds tell of nothing that moves a life; every second of them is enough.
 NO_MATTER = frozenset(
@@ -115,6 +117,15 @@ def fit(folder: Path, floors: Mapping[str, float], beside: Sequence[Example] = (
         print("{:14}{:5}  found {:.2f}  right {:.2f}  ".format(kind, own.sum(), *shares), heard)
     # The examples from elsewhere are watched where they stand.
     replace(near, numbers=numbers, examples=digest(examples(folder))).save(folder.with_suffix(".npz"))
+
+
+def with_masks(of: Sequence[Frame]) -> list[Example]:
+    """What frames state, each value masked in turn: as it is told that something is so."""
+    return [
+        Example(f"{one.text[: value.start]}{MASK}{one.text[value.end :]}".lower(), EVERYDAY)
+        for one in of
+        for value in one.values
+    ]
 
 
 def fit_findings() -> None:
@@ -228,6 +239,7 @@ if __name__ == "__main__":
     others = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind not in MAY_ASK]
     fit(ASKED, ASKED_FLOORS, others[::ASKED_STEP])
     fit(LIMITS, {})
+    fit(ENDED, {}, with_masks(frames.examples())[::MASKED_STEP])
     fit(SAYINGS, FLOORS)
     fit_findings()
     fit_frames()

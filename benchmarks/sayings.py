@@ -1,4 +1,5 @@
-"""What is heard without a model, over sets of cases: danger and receipts, kinds of saying, facts, events, and what may be eaten.
+"""What is heard without a model, over sets of cases: danger and receipts, kinds of saying, facts, events, what may be eaten, and
+what has changed.
 
     python -m benchmarks.sayings FILE.jsonl ...      (--show prints what went wrong)
 
@@ -6,6 +7,7 @@ A line of a file is an object; which set it is of, its keys say. ``text``, ``kin
 danger is heard, and no receipt given. ``say`` and ``class``: the kind of saying. ``say`` and ``facts`` or ``events``: what
 is kept.
 ``said``, ``cannot``, ``ask``, ``touches`` and ``reason``: what is answered when somebody asks whether they may eat something.
+``said``, ``now``, ``before`` and ``ask``: what the prompt holds when somebody asks for what has changed; it was said days apart.
 """
 
 # ruff: noqa: T201  (a script that prints)
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,6 +27,9 @@ from typing import Any
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline import lines
 from moechat.ai.offline.model import OfflineModel
+from moechat.bench.years import Overheard, furnish, lines_of
+from moechat.clock import SetClock
+from moechat.house import House
 from moechat.language.words import is_stop_word
 from moechat.model import Event, Exchange, FactDraft
 from moechat.reading.saying import DANGER, saying
@@ -40,6 +46,7 @@ CLASSES = {
     "takeback": "takes_back",
 }  # fmt: skip
 REFUSALS = [line for language in CHARACTERS for line in lines.says([], language)["eat_not"]]
+DAYS_APART = timedelta(days=4)
 PLAIN = ("plain", "fact", "plan")  # A receipt is right for these alone.
 
 
@@ -127,6 +134,33 @@ def eating(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, bool, str]]
             yield f"{row['lang']} not touched, not refused", not refused, shown
 
 
+def changes(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, bool, str]]:
+    """Whether the prompt holds what is so now, and whether what is known as so holds what was so before."""
+    for row in rows:
+        clock, model, who = SetClock(datetime(2026, 3, 2, 20, tzinfo=UTC)), Overheard(), CHARACTERS[row["lang"]]
+        with tempfile.TemporaryDirectory() as folder:
+            config = furnish(Path(folder), who.name, who.user_name, row["lang"])
+            with House(Path(folder) / "data", config, clock=clock, model=model, tick_s=3600) as house:
+                agent = house.agent(who.name)
+                for text in (*row["said"], row["ask"]):
+                    list(agent.talk(text))
+                    clock.at += DAYS_APART
+                    agent.jobs.tick()
+                    agent.settle_indexes()
+                known = [one for one in agent.layers.core.current() if not one.draft.until and one.draft.polarity > 0]
+        prompt = "\n".join(line for _, line in lines_of(model.request))
+        facts = [one.text.casefold() for one in known if one.confirmed is not False]
+        before, now = ([word.casefold() for word in row[key]] for key in ("before", "now"))
+        stale = [
+            text for text in facts if any(word in text for word in before) and not any(word in text for word in now)
+        ]
+        shown = f"{row['said']} {row['ask']}: {now} | {stale}"
+        if now:
+            yield f"{row['lang']} now held", all(word in prompt for word in now), shown
+            yield f"{row['lang']} now held as a fact", all(any(word in text for text in facts) for word in now), shown
+        yield f"{row['lang']} before not as present", not stale, shown
+
+
 def sayings(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, bool, str]]:
     """Danger and receipts, of both formats."""
     for row in rows:
@@ -144,6 +178,7 @@ MEASURES = {
     "facts": facts,
     "events": events,
     "cannot": eating,
+    "before": changes,
     "kind": sayings,
 }  # by a key of their rows
 

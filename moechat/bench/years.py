@@ -117,7 +117,7 @@ def lived(
     """Live one life in a new house in ``folder``. On the day ``forgets_on`` all that was told until then is forgotten."""
     life, outcome = Life(language, seed, per_day, ZONE), LifeOutcome()
     clock, model = SetClock(datetime.combine(FIRST, datetime.min.time(), ZONE)), Overheard()
-    config = _furnish(folder, life.of["char"], life.of["user"], language, embedding)
+    config = furnish(folder, life.of["char"], life.of["user"], language, embedding)
     sources: dict[int, list[str]] = defaultdict(list)  # id of a matter → the exchanges that told it so far
     spoken: list[tuple[date, str]] = []  # each exchange of its day, in small letters
     with House(folder / "data", config, clock=clock, model=model, tick_s=3600) as house:
@@ -165,7 +165,7 @@ def lived(
     return outcome
 
 
-def _furnish(folder: Path, char: str, user: str, language: str, embedding: str) -> Path:
+def furnish(folder: Path, char: str, user: str, language: str, embedding: str = "builtin") -> Path:
     """A data folder with one character, and its settings: those of everybody but for the zone, and no deadline."""
     owner, config = folder / "data" / "agents" / char, folder / "config.yaml"
     owner.mkdir(parents=True)

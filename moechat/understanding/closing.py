@@ -66,7 +66,9 @@ def closing(understanding: Understanding, exchange: Exchange, plans: Sequence[Ep
         if by is not None:
             made.append(by)
             closes[by] = (*closes.get(by, ()), plan.id)
-    return replace(understanding, events=tuple(dict.fromkeys([*events, *made])), replaces=closes)
+    return replace(
+        understanding, events=tuple(dict.fromkeys([*events, *made])), replaces={**understanding.replaces, **closes}
+    )
 
 
 def may_close(understanding: Understanding, exchange: Exchange) -> bool:

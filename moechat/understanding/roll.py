@@ -35,6 +35,7 @@ from moechat.settings.schema import RollSettings
 from moechat.store.formats import text_hash
 from moechat.understanding import extraction
 from moechat.understanding.closing import closing, instead, may_close
+from moechat.understanding.ending import ending
 from moechat.understanding.retry import BatchSize, Retry
 from moechat.understanding.speakers import attributed, together
 
@@ -206,7 +207,10 @@ class Roller:
         if another:
             understanding = attributed(understanding, another)
         understanding = replace(understanding, events=tuple(map(self._placed, understanding.events)))
-        if another or not may_close(understanding, exchange):
+        if another:
+            return understanding
+        understanding = ending(understanding, exchange, before, self.layers.core.current())
+        if not may_close(understanding, exchange):
             return understanding
         plans = self.layers.episodes.view(exchange.at).plans(exchange.at - LONGEST_PLAN, exchange.at + LONGEST_PLAN)
         others = [
