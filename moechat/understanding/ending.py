@@ -30,14 +30,14 @@ LONGEST_QUOTE = 160
 
 
 def ending(
-    understanding: Understanding, exchange: Exchange, before: Sequence[str], known: Iterable[Fact]
+    understanding: Understanding, exchange: Exchange, before: Sequence[str], standing: Iterable[Fact]
 ) -> Understanding:
-    """What the rules read in one exchange, with the facts that it ends. ``known`` are those that hold, ``before`` the messages
+    """What the rules read in one exchange, with the facts that it ends. ``standing`` are those that hold, ``before`` the messages
     before it in the same talk."""
     text = exchange.user
     folded = text.casefold()
     mine = [
-        fact for fact in known
+        fact for fact in standing
         if fact.by not in ("owner", "author") and fact.since < exchange.at and not fact.draft.until and fact.draft.polarity > 0
         and exchange.id not in fact.draft.sources and classes(fact.draft)
     ]  # fmt: skip
@@ -53,7 +53,7 @@ def ending(
         return understanding
     clauses = [clause for clause in message.read(text, before).in_earnest if clause.mood in ("said", "past")]
     rulings, replaces = dict[FactDraft, None](), dict(understanding.replaces)
-    told = list[FactDraft]()
+    bygone = list[FactDraft]()
     for sentence in _SENTENCE.finditer(text):
         quote = sentence[0].strip(" ,，")[:LONGEST_QUOTE]
         over = [
@@ -67,8 +67,8 @@ def ending(
                 mark=fact.draft.mark, quote=quote,
             )  # fmt: skip
             rulings[draft], replaces[draft] = None, (*replaces.get(draft, ()), fact.id)
-            told.append(fact.draft)
-    stated = tuple(one for one in understanding.facts if not any(_says_again(one, draft) for draft in told))
+            bygone.append(fact.draft)
+    stated = tuple(one for one in understanding.facts if not any(_says_again(one, draft) for draft in bygone))
     return replace(understanding, facts=(*stated, *rulings), replaces=replaces)
 
 

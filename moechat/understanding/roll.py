@@ -197,9 +197,7 @@ class Roller:
     def _rules(self, exchange: Exchange) -> Understanding:
         user, character = self._names()
         another = exchange.another(user)
-        if self.store.tree.is_character(
-            exchange.talk, another
-        ):  # She is remembered word for word, and nothing is read.
+        if self.store.tree.is_character(exchange.talk, another):  # She is remembered word for word.
             return Understanding(by="rules")
         exchange = self._zoned(exchange)
         before, after = self._around(exchange)
@@ -207,10 +205,9 @@ class Roller:
         if another:
             understanding = attributed(understanding, another)
         understanding = replace(understanding, events=tuple(map(self._placed, understanding.events)))
-        if another:
-            return understanding
-        understanding = ending(understanding, exchange, before, self.layers.core.current())
-        if not may_close(understanding, exchange):
+        if not another:
+            understanding = ending(understanding, exchange, before, self.layers.core.current())
+        if another or not may_close(understanding, exchange):
             return understanding
         plans = self.layers.episodes.view(exchange.at).plans(exchange.at - LONGEST_PLAN, exchange.at + LONGEST_PLAN)
         others = [
@@ -380,10 +377,11 @@ class Roller:
 
     def _earlier(self, exchanges: Sequence[Exchange]) -> list[Fact | Episode]:
         """What the rules or a model found before in exactly these exchanges, and still holds; and the facts that the rules put
-        those in the place of."""
+        those in the place of, or ended."""
         ids, hidden = {exchange.id for exchange in exchanges}, self.store.hidden()
         facts = [fact for fact in self.layers.core.current() if fact.by != "author" and not is_known(fact, ids)]
-        replaced = [id_ for fact in facts if fact.by == "rules" for id_ in fact.supersedes]
+        citing = self.store.findings.fact_book().citing(ids)
+        replaced = [id_ for fact in citing if fact.by == "rules" for id_ in fact.supersedes]
         facts += self.layers.core.get(replaced).values()
         unseen = hidden | self.store.findings.superseded(hidden)
         events = [
