@@ -30,7 +30,7 @@ from moechat.serve.front_ends import FrontEnds
 
 ROOT = Path(__file__).resolve().parents[1]
 DOORS_FOLDER = ROOT / ".doors"
-CHARACTER = "青禾"
+CHARACTER, BESIDE = "青禾", "Wren"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
 START_S, WAIT_MS = 300, 60_000
@@ -61,8 +61,8 @@ Action = tuple[str, Callable[[], object]]
 class Program(Protocol):
     """A front end, as it stands open."""
 
-    def shown(self) -> list[Line]:
-        """What its chat shows, without a greeting."""
+    def shown(self, name: str) -> list[Line]:
+        """What its chat shows, without a greeting and, where several answer side by side, with this character's replies alone."""
 
     def say(self, text: str) -> None:
         """Send a message, and wait for the reply."""
@@ -113,7 +113,7 @@ class Watch:
         try:
             act()
             asked = {one for body in self.bodies[sent:] for one in self.company(*self.asked(body))}
-            wrong = [fault for whose in asked for fault in self.compared(program.shown(), *whose)]
+            wrong = [fault for whose in asked for fault in self.compared(program.shown(whose[0]), *whose)]
             wrong += self.facts()
         except Exception as error:  # noqa: BLE001  an action that fails is not as it should be
             wrong = [str(error)[:300]]
@@ -126,7 +126,7 @@ class Watch:
     def asked(self, body: Mapping[str, Any]) -> tuple[str, str]:
         """(character, user) of a request."""
         user = body.get("moechat_user") or body.get("user") or body["headers"].get("x-openwebui-user-id") or ""
-        return body.get("moechat_character") or CHARACTER, user
+        return body.get("moechat_character") or body["model"].partition(":")[0], user
 
     def company(self, character: str, user: str) -> set[tuple[str, str]]:
         """She who was asked, with all who hear her."""

@@ -34,7 +34,7 @@ class Client(Program):
         self.client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
         self.talk: list[Line] = []
 
-    def shown(self) -> list[Line]:
+    def shown(self, _: str) -> list[Line]:
         return [("" if at % 2 == 0 else CHARACTER, "".join(text.split())) for at, (_, text) in enumerate(self.talk)]
 
     def ask(self, *, stream: bool = True) -> None:

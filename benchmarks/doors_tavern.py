@@ -39,7 +39,7 @@ class Tavern(Program):
         page.locator(f'.character_select:has-text("{CARD}")').click()
         page.locator("#chat .mes").first.wait_for()
 
-    def shown(self) -> list[Line]:
+    def shown(self, _: str) -> list[Line]:
         """Who says what in the chat, without its greeting and what is hidden from the model."""
         chat = self.page.evaluate("SillyTavern.getContext().chat.map(m => [m.is_user, m.is_system, m.name, m.mes])")
         first = next((at for at, row in enumerate(chat) if row[0]), len(chat))

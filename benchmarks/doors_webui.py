@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.doorframe import (
+    BESIDE,
     CHARACTER,
     DOORS_FOLDER,
     Action,
@@ -50,9 +51,21 @@ class WebUI(Program):
             id_ = one.get("parentId")
         return path[::-1]
 
-    def shown(self) -> list[Line]:
-        path = self.path()[self.copied.get(self.page.url, 0) :]
-        return merged(("" if one["role"] == "user" else CHARACTER, one["content"]) for one in path)
+    def shown(self, name: str) -> list[Line]:
+        lines = list[Line]()
+        for one in self.path()[self.copied.get(self.page.url, 0) :]:
+            if one["role"] == "user":
+                lines.append(("", one["content"]))
+            elif one["model"] == name:
+                lines.append((name, one["content"]))
+            else:  # Its own reply stands beside the one that the chat goes on from.
+                lines += [(name, own["content"]) for own in self.beside(one) if own["model"] == name][-1:]
+        return merged(lines)
+
+    def beside(self, reply: dict[str, Any]) -> list[dict[str, Any]]:
+        """All replies to the message that this is a reply to."""
+        messages = (self.page.evaluate(CHAT) or {"messages": {}})["messages"]
+        return [messages[id_] for id_ in messages[reply["parentId"]]["childrenIds"]]
 
     def idle(self) -> None:
         """Wait until the reply is stored, and the titles that it asks for by itself have come."""
@@ -60,7 +73,10 @@ class WebUI(Program):
         while time.monotonic() < until:
             self.page.wait_for_timeout(200)
             last = self.path()[-1:]
-            is_done = bool(last) and (last[0]["role"] == "user" or bool(last[0].get("done") and last[0]["content"]))
+            replies = self.beside(last[0]) if last and last[0].get("parentId") else last
+            is_done = bool(last) and all(
+                one["role"] == "user" or bool(one.get("done") and one["content"]) for one in replies
+            )
             if len(self.bodies) != sent or not is_done:
                 quiet, sent = time.monotonic(), len(self.bodies)
             elif time.monotonic() - quiet > QUIET_S:
@@ -146,6 +162,11 @@ def actions(door: WebUI, told: Callable[[], str]) -> list[Action]:
         door.open(f"{chats[-1].rpartition('/c/')[0]}/c/{made}")
         door.copied[door.page.url] = len(door.path())
 
+    def pair() -> None:
+        """Another chat, with two models that answer each message beside each other."""
+        door.page.goto(f"{door.page.url.partition('/c/')[0]}/?models={CHARACTER},{BESIDE}")
+        door.page.locator("#chat-input").wait_for()
+
     def stop() -> None:
         door.page.locator("#chat-input").click()
         door.page.keyboard.insert_text("Tell me something slow, please")
@@ -194,6 +215,10 @@ def actions(door: WebUI, told: Callable[[], str]) -> list[Action]:
         ("a message in Chinese", lambda: door.say("今天杭州下雨了")),
         ("a message of three lines", lambda: door.say("One thing.\nAnother thing.\nA third thing.")),
         ("another reply to it", lambda: door.regenerate()),
+        ("two models side by side", then(pair)), ("a turn with both", turn), ("another reply of one", lambda: door.regenerate()),
+        ("a turn with both after it", turn),
+        ("an old message edited and kept, and a turn with both", then(lambda: door.edit(2, told()))),
+        ("a message in the middle deleted, and a turn with both", then(lambda: door.delete(2))),
     ]  # fmt: skip
 
 

@@ -15,7 +15,9 @@ from moechat.serve.additions import LEAST_WEIGHT, folded, rare, telling_lines, w
 MIN_PART_CHARS = 8  # Of a reply; a shorter part is not recognised.
 LEAST_TELLING = 4  # A shorter text says little about which turn it belongs to.
 MAX_TURNS_COMPARED, MAX_BRANCHES_COMPARED = 200, 12  # Of the newest turns and of branches.
-BOTH, ONE, LITTLE = 4, 2, 1  # How much a pair says: by both sides, by one, by a short word.
+# How much a pair says: by both sides, by the message, by the reply (which stays where a message before it is deleted), by a
+# short word.
+BOTH, ONE, REPLY, LITTLE = 40, 20, 19, 10
 MOST_CHANGES = 2  # A front end that changes more turns than this at once, the newest too, rewrites text by itself.
 
 
@@ -34,7 +36,8 @@ class SentTurn:
 @dataclass(frozen=True, slots=True)
 class TalkLine:
     """An exchange of ours with all its replies; ``chosen`` is the one that stands, and ``is_over`` whether it is too late for
-    the same words to mean it again. ``speaker`` is who said the message, "" the user. Not all of it ``stands``."""
+    the same words to mean it again. ``speaker`` is who said the message, "" the user, who may be another ``is_character``. Not
+    all of it ``stands``."""
 
     id: str
     parent: str | None
@@ -44,6 +47,7 @@ class TalkLine:
     is_over: bool = True
     speaker: str = ""
     stands: bool = True
+    is_character: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +278,7 @@ def _run(turns: Sequence[SentTurn], path: Sequence[TalkLine]) -> int:
 
 def _likeness(turn: SentTurn, line: TalkLine) -> int:
     """What a turn and an exchange have in common, 0 for nothing. A short text alone says little."""
-    if turn.is_character and turn.speaker != line.speaker:
+    if turn.is_character != line.is_character or (turn.is_character and turn.speaker != line.speaker):
         return 0
     user = turn.user == line.user
     reply = bool(turn.reply) and any(_same_reply(turn.reply, one) for one in line.replies)
@@ -282,7 +286,9 @@ def _likeness(turn: SentTurn, line: TalkLine) -> int:
         return BOTH
     if user:
         return ONE if len(turn.user) >= LEAST_TELLING or turn.kin == line.id else LITTLE
-    return ONE if turn.kin == line.id or (reply and len(turn.reply) >= LEAST_TELLING) else 0
+    goes_on = turn.is_character and _same_reply(turn.user, line.user)  # Two lines of one in a row come as one.
+    is_like = goes_on or turn.kin == line.id or (reply and len(turn.reply) >= LEAST_TELLING)
+    return REPLY - (not line.stands) if is_like else 0
 
 
 def _reply_place(reply: str, line: TalkLine) -> int:

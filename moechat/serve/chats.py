@@ -145,6 +145,8 @@ class Chats:
             aside = agent.aside()
             yield from reply.of(aside, aside.talk(request.history.words or "", request.sent(())), 0)
             return
+        if group:
+            group.pass_on()
         request, talks = self._read(agent, request)
         words = request.history.words or ""
         name, same = self._begun.get((id(agent), request.key), ("", ""))
@@ -157,7 +159,7 @@ class Chats:
             is_aside = shown and shown.opened and not request.history.before and not request.history.after
             if not same and not request.history.turns and (is_aside or quotes(words, talk.lines)):
                 raise NoTalk
-            lines = self._lines(agent, conversation, request.history, talk, group)
+            lines = self._lines(agent, conversation, request.history.lines, 1, group)
             talk = _talk(agent, name) if group else talk
             unheard = self._unheard(agent, request, talk, shown, lines[:-1])
             turns = request.history.turns[: len(request.history.turns) - len(unheard)]
@@ -170,6 +172,8 @@ class Chats:
             if plan.again in agent.store.tree.retracted - agent.store.tree.unshown:
                 plan = replace(plan, again="")  # It was taken back here, and is said once more.
             self._apply(agent, conversation, plan, request, group)
+            if group:
+                self._show_all(agent, request, group, len(unheard) + (not plan.again))
             if not plan.again:
                 is_line = group and request.history.is_by_character and lines[-1][1] not in agent.store.tree
                 for turn, id_ in (*unheard[-MAX_HEARD:], *(lines[-1:] if is_line else ())):
@@ -271,14 +275,15 @@ class Chats:
         return chosen[1] if chosen is not None else Alignment()
 
     def _lines(
-        self, agent: Agent, conversation: Conversation, history: History, talk: TalkLines, group: GroupTalk | None
+        self, agent: Agent, conversation: Conversation, turns: Sequence[SentTurn], asks: int, group: GroupTalk | None
     ) -> list[tuple[SentTurn, str]]:
-        """The turns of a request, its message last, each with the id of that line in a talk of several."""
-        turns = [*history.turns, SentTurn(history.words or "", "", "", history.speaker, history.is_by_character)]
+        """The turns of a request, each with the id of that line in a talk of several; as many as it ``asks`` last may be new."""
         introduce(agent, conversation.name, [turn.speaker for turn in turns if turn.is_character], group)
-        places = align(history.turns, "", talk.lines, talk.leaf).places if group else {}
-        ids = told(agent, conversation, group, turns, places) if group else [""] * len(turns)
-        return list(zip(turns, ids, strict=True))
+        if not group:
+            return [(turn, "") for turn in turns]
+        talk = _talk(agent, conversation.name)
+        places = align(turns[: len(turns) - asks], "", talk.lines, talk.leaf).places
+        return list(zip(turns, told(agent, conversation, group, turns, places), strict=True))
 
     def _unheard(
         self,
@@ -343,17 +348,33 @@ class Chats:
             gone += plan.before if history.weight >= room else ()
         if standing := [id_ for id_ in gone if id_ not in tree.retracted]:
             conversation.retract(*standing, unshown=True)
-        others = (
-            [one.texts for (owner, _), one in list(self._given.items()) if owner != id(agent)] if plan.replies else []
-        )
+        others = {text for (owner, _), one in list(self._given.items()) if owner != id(agent) for text in one.texts}
         for id_, reply in plan.replies.items():
-            if not any(folded(reply) in texts for texts in others):  # What another character said does not become hers.
+            if folded(reply) not in others:  # What another character said does not become hers.
                 conversation.correct(id_, char=reply)
         for id_, turn in plan.beside:
             if last and folded(turn.user) not in last.messages:
-                conversation.correct(id_, user=turn.user, char=turn.reply)
+                hers = {} if folded(turn.reply) in others else {"char": turn.reply}
+                conversation.correct(id_, user=turn.user, **hers)
         whole = opened if not plan.before else last.opened if last else ""
         talks[conversation.name] = LastShown(first, whole, len(history.turns), messages, room)
+
+    def _show_all(self, agent: Agent, request: Request, group: GroupTalk, new: int) -> None:
+        """Let the others in a group remember all it shows but ``new`` lines at its end. That is not passed on: all have it."""
+        agents = [one for one in group.path.agents().values() if group.name in one.store.tree.talks]
+        for other in {*agents} - {agent}:
+            history = request.history.heard_by(other.character.name).to(request.user)
+            turns = [*history.turns, replace(history.lines[-1], reply=history.begun.rstrip())]
+            for _ in range(new):
+                last = turns.pop()
+                turns += [replace(last, reply="")] if last.reply else []
+            self._lines(other, other.in_talk(group.name), turns, 0, group)
+            talk = _talk(other, group.name)
+            plan, shown = align(turns, "", talk.lines, talk.leaf), replace(history, turns=turns)
+            self._apply(other, other.in_talk(group.name), plan, replace(request, history=shown), group)
+        for one in agents:
+            if waiting := list(one.store.tree.talks[group.name].waiting):
+                one.store.log.tell_talk(group.name, passed=waiting)
 
     def _is_seen_again(self, agent: Agent, talk: str, id_: str, words: str) -> bool:
         key = (id(agent), talk, id_)
@@ -424,6 +445,6 @@ def _talk(agent: Agent, name: str, most: int = 0) -> TalkLines:
         speaker = exchange.speaker if exchange else ""
         patience = pause if exchange is None or exchange.status == "done" else SOON_AGAIN
         is_over = exchange is None or agent.now() - exchange.at >= patience
-        stands = id_ not in tree.retracted
-        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, is_over, speaker, stands))
+        how = id_ not in tree.retracted, tree.is_character(name, speaker)
+        lines.append(TalkLine(id_, tree.parents.get(id_), user, replies, at, is_over, speaker, *how))
     return TalkLines(name, lines, leaf)

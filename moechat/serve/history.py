@@ -73,6 +73,16 @@ class History:
         return replace(self, turns=turns, speaker="" if self.speaker == user else self.speaker)
 
     @property
+    def lines(self) -> list[SentTurn]:
+        """The turns and the message."""
+        return [*self.turns, SentTurn(self.words or "", "", "", self.speaker, self.is_by_character)]
+
+    def heard_by(self, name: str) -> History:
+        """The same group as another of its characters hears it."""
+        messages = [*self.before, self.message, *self.after]
+        return _in_group(messages, name, self.cue, "en") if self.cue else self
+
+    @property
     def text(self) -> str:
         return "\n".join(one.content for one in (*self.before, self.message, *self.after))
 

@@ -164,7 +164,7 @@ class Desk:
             "talks": str(draw.talks(self._talks(place, agent, words), place)),
             "title": self.title(place, agent, words),
             "problems": str(macros("parts", words).problems(in_words)),
-            "write": words("write", name=name),
+            "write": words("write", name=_whom(place, agent, words)),
             "kept": talk_list.kept(place, agent, words),
         }
 
@@ -195,8 +195,7 @@ class Desk:
     def title(self, place: Whereabouts, agent: Agent, words: Words) -> str:
         chat = self.house.config.chat
         model = Path(chat.local_gguf).stem if chat.local_gguf else chat.model or urlsplit(chat.base_url).netloc
-        draw, cast = macros("talk", words), agent.store.tree.cast(place.talk)
-        name = words.row(one.name for one in cast.members) if cast else agent.character.name
+        draw, name = macros("talk", words), _whom(place, agent, words)
         held = self._held.get((_user(), place))
         own = (
             own_titles(held.path.store, [""])[""] if held else talk_list.called(agent, [place.talk], words)[place.talk]
@@ -314,6 +313,12 @@ class Desk:
 def _characters(house: House) -> list[str]:
     """Those that the request reaches."""
     return PASS.get().among(house.characters())
+
+
+def _whom(place: Whereabouts, agent: Agent, words: Words) -> str:
+    """With whom one talks: the characters of a talk of several, or the one."""
+    cast = agent.store.tree.cast(place.talk)
+    return words.row(one.name for one in cast.members) if cast else agent.character.name
 
 
 def _is_of_several(agent: Agent, talk: str) -> bool:

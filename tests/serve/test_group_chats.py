@@ -97,7 +97,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def tavern(home: Home) -> Iterator[Tavern]:
-    with home.open(silent(numbered())) as house:
+    with home.open(silent(numbered("慢慢地"))) as house:
         yield Tavern(house)
 
 
@@ -160,6 +160,69 @@ def test_a_branch_is_left_and_come_back_to(tavern: Tavern) -> None:
     tavern.say("嗯", C)
     tavern.is_remembered()
     assert known(tavern) == users("住在杭州", "的猫叫豆豆")
+
+
+def test_a_reply_outlives_the_line_that_it_answered(tavern: Tavern) -> None:
+    tavern.say("我住在杭州", A, B, C)
+    tavern.say("我养了一只叫豆豆的猫", C, A, B)
+    del tavern.lines[2]  # what B said, to which C replied
+    tavern.say("今天真热", B)
+    tavern.is_remembered()
+    del tavern.lines[3]  # a message, to which C replied, who has said the line before as well
+    tavern.say("我不吃香菜", A)
+    tavern.is_remembered()
+    assert known(tavern) == users("住在杭州", "不吃香菜")
+
+
+def test_lines_that_come_back_together_are_back_in_all_memories(tavern: Tavern) -> None:
+    tavern.say("我住在杭州", A, B, C)
+    whole = list(tavern.lines)
+    del tavern.lines[2:]
+    tavern.say("今天真热", A, B, C)
+    tavern.lines = whole
+    tavern.say("我不吃香菜", B)
+    tavern.is_remembered()
+
+
+@pytest.mark.slow
+def test_random_changes_are_followed(tmp_path: Path) -> None:
+    wrong = []
+    for seed in range(8):
+        chance, number, branches = random.Random(seed), itertools.count(1), list[Lines]()
+        with Home.build(tmp_path / f"{seed}").open(silent(numbered())) as house:
+            tavern = Tavern(house)
+            for name in NAMES:
+                tavern.say(f"第{next(number)}件事是这样的", name)
+            for _ in range(14):
+                kind = change(tavern, chance, branches, f"这是改过的第{next(number)}件事")
+                tavern.say(f"第{next(number)}件事是这样的", *chance.sample(NAMES, chance.randint(1, 3)))
+                try:
+                    tavern.is_remembered()
+                except AssertionError:
+                    wrong.append((seed, kind))
+    assert wrong == []
+
+
+def change(tavern: Tavern, chance: random.Random, branches: list[Lines], words: str) -> str:
+    """Something that its user does between two messages."""
+    lines = tavern.lines
+    kind = chance.choice(("swipe", "edit", "edit a reply", "delete the last", "delete", "branch", "come back", ""))
+    if kind == "swipe" and lines[-1][0] in NAMES:
+        tavern.swipe()
+    elif kind.startswith("edit"):
+        at = chance.choice([at for at, (who, _) in enumerate(lines) if bool(who) == (kind != "edit")])
+        lines[at] = (lines[at][0], words)
+    elif kind == "delete the last" and len(lines) > 5:
+        del lines[-chance.randint(1, 3) :]
+    elif kind == "delete" and len(lines) > 8:
+        at = chance.randint(1, len(lines) - 5)
+        del lines[at : at + chance.randint(1, 2)]
+    elif kind == "branch":
+        branches.append(list(lines))
+        del lines[len(lines) - chance.randint(0, 2) :]
+    elif kind == "come back" and branches:
+        tavern.lines = branches.pop()
+    return kind
 
 
 def test_the_names_of_messages_keep_people_apart(tavern: Tavern) -> None:
