@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
-import subprocess
+import multiprocessing
 import sys
-import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -27,10 +27,9 @@ from benchmarks.serving import CHARACTER, Pause, SlowAfter, say, serving, tail
 from tests.fuzz.growth import KB, texts
 
 
-def flood(url: str, others: int, kb: int) -> None:
-    """Send hostile texts until the standard input ends; prints how many were answered, by status."""
-    over, statuses, chosen = threading.Event(), list[int](), itertools.cycle(texts(60))
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+def flood(url: str, others: int, kb: int, begun: Any, over: Any, answers: Any) -> None:
+    """Send hostile texts until it is ``over``; puts how many were answered, by status."""
+    statuses, chosen = Counter[int](), itertools.cycle(texts(60))
 
     def send(number: int) -> None:
         with httpx.Client(timeout=300) as client:
@@ -38,11 +37,12 @@ def flood(url: str, others: int, kb: int) -> None:
                 message = {"role": "user", "content": next(chosen).of(kb * KB).replace("\0", "")}
                 body = {"model": CHARACTER, "user": f"hostile{number}", "messages": [message]}
                 answer = client.post(f"{url}/v1/chat/completions", json=body, headers={"x-moechat-chat": "load"})
-                statuses.append(answer.status_code)
+                statuses[answer.status_code] += 1
 
+    begun.set()
     with ThreadPoolExecutor(others) as pool:
         list(pool.map(send, range(others)))
-    print(json.dumps({status: statuses.count(status) for status in set(statuses)}))
+    answers.put(dict(statuses))
 
 
 def main() -> None:
@@ -50,27 +50,23 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=10)
     parser.add_argument("--turns", type=int, default=100)
     parser.add_argument("--kb", type=int, default=64)
-    parser.add_argument("--flood", metavar="URL", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.flood:
-        flood(args.flood, args.others, args.kb)
-        return
-    command = [sys.executable, __file__, "--others", str(args.others), "--kb", str(args.kb), "--flood"]
+    own = multiprocessing.get_context("spawn")
+    begun, over, answers = own.Event(), own.Event(), own.Queue()
     with serving(SlowAfter(Pause())) as (_, url), httpx.Client(timeout=300) as client:
-        for number in range(10):
-            say(client, url, "owner0", f"第{number}天去散步")
-        print(
-            f"a turn alone: {tail([say(client, url, 'owner0', f'第{at}天去散步') for at in range(args.turns)])}",
-            flush=True,
-        )
-        with subprocess.Popen(
-            [*command, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-        ) as others:
-            for number in range(10):  # Meanwhile they begin.
-                say(client, url, "owner0", f"第{number}天去游泳")
-            beside = [say(client, url, "owner0", f"第{at}天去爬山") for at in range(args.turns)]
-            print(f"beside {args.others} who send {args.kb} KB: {tail(beside)}", flush=True)
-            print(f"their answers: {others.communicate('')[0]}")
+
+        def turns(count: int, what: str) -> list[float]:
+            return [say(client, url, "owner0", f"第{at}天去{what}") for at in range(count)]
+
+        turns(10, "散步")
+        print(f"a turn alone: {tail(turns(args.turns, '跑步'))}", flush=True)
+        others = own.Process(target=flood, args=(url, args.others, args.kb, begun, over, answers), daemon=True)
+        others.start()
+        begun.wait(120)
+        turns(10, "游泳")
+        print(f"beside {args.others} who send {args.kb} KB: {tail(turns(args.turns, '爬山'))}", flush=True)
+        over.set()
+        print(f"their answers: {answers.get(timeout=300)}")
 
 
 if __name__ == "__main__":

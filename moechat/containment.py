@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
+from moechat.courtesy import COURTESY
 from moechat.errors import MoeChatError, TextRefused
 from moechat.sentences import sentence
 
@@ -60,6 +61,7 @@ class Containment:
         left = [item for item in items if not self.failed(reader, record(item))]
         if not left:
             return []
+        COURTESY.give_way()
         try:
             result = self.attempt(reader, [record(item) for item in left], lambda: work(left))
         except Exception as error:

@@ -19,6 +19,7 @@ from moechat.ai.guard import AGAIN, guarded
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.reply_stream import ReplyOutcome, outcome_of
 from moechat.ai.spoken import spoken
+from moechat.courtesy import COURTESY
 from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
 from moechat.memory.context import Context, oldest
 from moechat.model import Exchange, Message, Recollection, Status, TurnCost
@@ -106,15 +107,17 @@ class Conversation:
             self._context.cut_if_idle(now)
             if sent is None and self._own == "":
                 greeting.record(self._store)
-            id_ = self._store.log.begin(  # 1. the message is in the log; what came before has settled
-                text,
-                now,
-                talk=self.name,
-                speaker=sent.speaker if sent else "",
-                attachments=sent.attachments if sent else (),
-                begins=bool(sent and sent.begins),
-            )
-            self._read(self._own)
+            with COURTESY.preparing(text):
+                id_ = self._store.log.begin(  # 1. the message is in the log; what came before has settled
+                    text,
+                    now,
+                    talk=self.name,
+                    speaker=sent.speaker if sent else "",
+                    attachments=sent.attachments if sent else (),
+                    begins=bool(sent and sent.begins),
+                    key=sent.key if sent else "",
+                )
+                self._read(self._own)
             yield from self._reply(id_, text, now, sent)
 
     def _regenerate(self, id_: str, sent: Sent | None, *, goes_on: bool) -> Generator[TurnEvent, None, None]:
@@ -145,10 +148,11 @@ class Conversation:
         outcome = ReplyOutcome()
         self._stopping.clear()
         try:
-            with disk.in_words():
+            with disk.in_words(), COURTESY.preparing(text):
                 self._layers.sync()
             while True:
-                recollection, request = self._prepared(id_, text, now, sent, own)  # 2. to 4. recall, and the prompt
+                with COURTESY.preparing(text):
+                    recollection, request = self._prepared(id_, text, now, sent, own)  # 2. to 4. recall, and the prompt
                 yield Recalled(id_, recollection)
                 messages = request.messages
                 try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,7 +28,7 @@ class Sent:
     ``before`` and ``after`` are what it has around the message, in its order; ``ids`` are the exchanges of ours that ``before``
     holds. ``keeps_card``: who the character is stands in ``before``; else it is ours that says so. ``begun`` is the beginning
     of a reply that is to go on. ``spoken``: the reply is heard, not read. ``begins``: the message follows nothing of the talk.
-    ``wishes`` are the front end's of the model.
+    ``wishes`` are the front end's of the model. With one ``key`` it is one message sent again.
     """
 
     message: Message
@@ -40,12 +42,19 @@ class Sent:
     attachments: tuple[Attachment, ...] = ()
     wishes: Mapping[str, Any] = field(default_factory=dict)
     begins: bool = False
+    key: str = ""
 
     @property
     def greeting(self) -> str:
         """What the front end shows before the first message of all, "" where that is the user's."""
         first = next((one for one in self.before if one.role != "system"), None)
         return first.content if first and first.role == "assistant" else ""
+
+
+def stamp_of(key: str, id_: str) -> str:
+    """The random id that an exchange carries. Of one that was sent with a key, it tells whether another request is the same one
+    sent again, to whichever process."""
+    return hashlib.sha256(f"{key}\0{id_}".encode()).hexdigest()[:16] if key else secrets.token_hex(8)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from moechat.courtesy import COURTESY
 from moechat.encoder.base import Vectors, unit
 from moechat.encoder.builtin import builtin
 from moechat.errors import EmbeddingError
@@ -94,6 +95,7 @@ class Nearness:
 
     def scores(self, texts: Sequence[str]) -> Scores:
         """(n, kinds) float32, about 0 … 1 each; 0 for an empty text. Raises EmbeddingError."""
+        COURTESY.give_way()
         vectors = builtin().embed(texts)
         near: Scores = kernel(along(vectors, self.mean, self.axes), self.points) @ self.weights
         for row, text in enumerate(texts):

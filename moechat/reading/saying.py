@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
+from moechat.courtesy import COURTESY
 from moechat.model import Mark
 from moechat.reading import nearness
 from moechat.reading.patterns import Patterns, patterns
@@ -105,6 +106,7 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def _danger_by_words(text: str) -> str:
+    COURTESY.give_way()
     if _is_told(text):
         return UNKNOWN
     meant = _QUOTED.sub(" ", text)

@@ -65,7 +65,6 @@ def read(text: str, before: Sequence[str] = (), after: str = "", language: Langu
     """The reading of a message of the user's. ``before`` are the messages before it in the same talk, oldest first, and
     ``after`` is the next one, where there is one: it may take this one back. ``language`` None: by the message's letters."""
     text, after = text[:LONGEST_READ], after[:LONGEST_READ]
-    before = [one[:LONGEST_READ] for one in before[-MAX_BEFORE:]]
     tongue = language_of(text, language)
     play: Play = "role" if table(tongue)["plays"].search(text) else goes_on(before)
     return _read(text, tongue, "" if ends_play(text) else "joke" if after and takes_back(after) else play)
@@ -84,14 +83,23 @@ def _read(text: str, language: Language, play: Play) -> Reading:
 def goes_on(before: Sequence[str]) -> Play:
     """What play the messages ``before``, oldest first, have announced and not ended."""
     for place, text in enumerate(reversed(before[-MAX_BEFORE:])):
-        words = table(language_of(text))
-        if ends_play(text):
-            return ""
-        if words["plays"].search(text):
-            return "role"
-        if not place and words["quotes"].search(text.strip()):
-            return "quotation"
+        announced = _announced(text[:LONGEST_READ])
+        if announced == "quotation" and place:
+            continue
+        if announced is not None:
+            return announced
     return ""
+
+
+@lru_cache(maxsize=1024)
+def _announced(text: str) -> Play | None:
+    """The play that a message begins, "" where it ends one. A message is read for that once, though many follow it."""
+    words = table(language_of(text))
+    if ends_play(text):
+        return ""
+    if words["plays"].search(text):
+        return "role"
+    return "quotation" if words["quotes"].search(text.strip()) else None
 
 
 def ends_play(text: str) -> bool:

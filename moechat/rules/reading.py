@@ -92,8 +92,8 @@ def understand(
 
 
 def changes_scene(text: str) -> bool:
-    """Whether a message ends a scene: a goodbye, or going to sleep. Another topic alone does not."""
-    return bool(_SCENE.search(text.strip()))
+    """Whether a message ends a scene: a goodbye, or going to sleep, which stands at its end. Another topic alone does not."""
+    return bool(_SCENE.search(text[-LONGEST_READ:].strip()))
 
 
 def stated_facts(reading: Reading, exchange: Exchange) -> list[tuple[Clause, list[FactDraft]]]:

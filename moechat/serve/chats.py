@@ -24,7 +24,7 @@ from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, al
 from moechat.serve.group_lines import new_id, told
 from moechat.serve.history import History
 from moechat.serve.tasks import quotes
-from moechat.turn import Ended, Recalled, Sent, TurnEvent
+from moechat.turn import Ended, Recalled, Sent, TurnEvent, stamp_of
 
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
 MAX_PATH_COMPARED, MAX_BRANCHED_COMPARED = 400, 1000  # Exchanges of a talk, beside what a front end sends.
@@ -32,7 +32,6 @@ MAX_NAMELESS_TALKS = 40  # The newest, of which one may be meant.
 EXCHANGES_JUDGED_BY = 40  # The newest of such a talk.
 LEAST_ALONE = 3  # Messages of a chat without history, after which it sends none.
 MOST_NAME, MOST_SEEN = 60, 1000
-LONG = 4000  # Characters of a message.
 SURELY = 1.5  # Letters are not tokens: a request this much heavier has more of them for certain.
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
 K = TypeVar("K")
@@ -63,7 +62,7 @@ class Request:
             after = [one for one in after if one.role != "system" or one is history.cue]
         return Sent(
             history.message, before, after, ids, self.keeps_card, history.begun, self.spoken, history.speaker,
-            history.attachments, self.wishes,
+            history.attachments, self.wishes, key=self.key,
         )  # fmt: skip
 
 
@@ -134,7 +133,6 @@ class Chats:
         self._given: dict[tuple[int, str], Reply] = {}  # The newest replies by exchange.
         self._additions: WeakKeyDictionary[Agent, Additions] = WeakKeyDictionary()
         """What the programs that talk with an agent put around its user's words."""
-        self._long = threading.Lock()  # Two long messages at once would hold up all others.
 
     def replies(
         self, agent: Agent, request: Request, reply: Reply, group: GroupTalk | None = None
@@ -150,6 +148,9 @@ class Chats:
         request, talks = self._read(agent, request)
         words = request.history.words or ""
         name, same = self._begun.get((id(agent), request.key), ("", ""))
+        if not same and request.key:  # Perhaps it came before this process did.
+            is_sent_again = (talk for talk in talks if talk.leaf and _is_of(agent, talk.leaf, request.key))
+            name, same = next(((talk.name, talk.leaf or "") for talk in is_sent_again), ("", ""))
         if not same:
             name = self._talk_of(agent, request, talks)
         conversation = agent.in_talk(name)
@@ -181,8 +182,7 @@ class Chats:
                 plan = replace(plan, again=lines[-1][1] if is_line else "")
             sent = replace(request.sent(plan.ids), begins=plan.begins and not group)
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
-            with self._long if len(words) > LONG else contextlib.nullcontext():
-                first = next(events)
+            first = next(events)
             if isinstance(first, Recalled):
                 _keep(self._given, (id(agent), first.exchange_id), reply)
                 if request.key:
@@ -403,6 +403,12 @@ def named(chat: str) -> str:
     """What a chat's talk is called: short enough, and otherwise than another's."""
     is_short = len(chat) <= MOST_NAME
     return NAMED + (chat if is_short else f"{chat[:20]}…{hashlib.sha256(chat.encode()).hexdigest()[:16]}")
+
+
+def _is_of(agent: Agent, id_: str, key: str) -> bool:
+    """Whether an exchange was begun by a request with this key."""
+    node = agent.store.tree.nodes.get(id_)
+    return bool(node and node.stamp == stamp_of(key, id_))
 
 
 def _newest(agent: Agent, begins: str) -> list[TalkLines]:

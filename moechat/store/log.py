@@ -53,6 +53,7 @@ from moechat.store.formats import text_hash
 from moechat.store.json_lines import Part
 from moechat.store.protocols import Unit
 from moechat.store.tree import goes_on_with
+from moechat.turn import stamp_of
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 1.0  # How long an ended reply waits for the owner's lock; then whoever holds it next stores it.
@@ -82,10 +83,12 @@ class Log:
         begins: bool = False,
         heard: str = "",
         passes: bool = False,
+        key: str = "",
     ) -> str:
         """Record a message durably, and settle what came before in its talk. ``begins``: it follows nothing of the talk, another
         branch of it from its root on. ``heard``: its id in the memories of all who hear it; no reply is on the way, it is
-        recorded once, and this memory ``passes`` it on to the others or is told by one. Returns the new exchange's id."""
+        recorded once, and this memory ``passes`` it on to the others or is told by one. ``key``: see ``stamp_of``. Returns the
+        new id."""
         unit = self._unit
         unit.foresee(heard or _id_at(unit, at))
         with unit.writing("begin"):
@@ -96,7 +99,7 @@ class Log:
             node = Node(
                 id_, None if begins else unit.tree.leaf(talk), at.isoformat(), text, talk, speaker, tuple(attachments)
             )
-            node.stamp = secrets.token_hex(8)
+            node.stamp = stamp_of(key, id_)
             if heard:
                 from_another = [] if passes else [{"op": "talk", "talk": talk, "passed": [id_]}]
                 unit.record([*settled, exchange_entry(node), variant_entry(id_, Variant("", "done")), *from_another])

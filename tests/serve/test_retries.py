@@ -51,6 +51,18 @@ def test_a_key_tells_a_request_that_is_sent_again_from_the_same_words_said_twice
     assert said(served).count("在吗") == 2
 
 
+@pytest.mark.parametrize("named", [{}, {"x-moechat-chat": "c"}], ids=["nameless", "named"])
+def test_a_key_is_known_to_the_program_that_is_started_next(tmp_path: Path, named: dict[str, str]) -> None:
+    served = Served(tmp_path)
+    with served:
+        for number, text in enumerate(["在吗", "我在等你", "那我先去忙"]):
+            served.say(text, extra_headers=named | {"Idempotency-Key": f"key {number}"})
+    for key, times in (("key 2", 1), ("key 3", 2)):
+        with served:
+            served.say("那我先去忙", extra_headers=named | {"Idempotency-Key": key})
+            assert said(served).count("那我先去忙") == times
+
+
 def test_an_answer_that_broke_off_is_asked_for_again_after_a_pause(tmp_path: Path) -> None:
     replies = [ModelError("broken_off", "the line broke"), "在呢。"]
     with Served(tmp_path, replies) as served:

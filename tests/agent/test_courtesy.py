@@ -1,0 +1,53 @@
+"""Who sends pages waits for who sends a line."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+
+from moechat.courtesy import LONG, Courtesy
+
+PAGES, LINE = "长" * (LONG + 1), "在吗"
+
+
+def test_a_long_message_gives_way_to_a_short_one_until_that_is_prepared() -> None:
+    courtesy, begun, order = Courtesy(patience_s=600), Event(), list[str]()
+
+    def prepare() -> None:
+        with courtesy.preparing(PAGES):
+            begun.set()
+            courtesy.give_way()
+            order.append("long")
+
+    with courtesy.preparing(LINE):
+        courtesy.give_way()  # Short ones wait for nobody.
+        thread = Thread(target=prepare, daemon=True)
+        thread.start()
+        assert begun.wait(60)
+        thread.join(0.1)
+        order.append("short")
+    thread.join(60)
+    assert order == ["short", "long"]
+
+
+def test_however_many_short_ones_come_a_long_one_goes_on() -> None:
+    courtesy = Courtesy(patience_s=0.01)
+    thread = Thread(target=lambda: (courtesy.preparing(LINE).__enter__(), Event().wait()), daemon=True)
+    thread.start()
+    with courtesy.preparing(PAGES):
+        courtesy.give_way()
+
+
+def test_two_long_ones_are_never_prepared_at_once() -> None:
+    courtesy, order = Courtesy(), list[str]()
+
+    def prepare() -> None:
+        with courtesy.preparing(PAGES):
+            order.append("second")
+
+    thread = Thread(target=prepare, daemon=True)
+    with courtesy.preparing(PAGES):
+        thread.start()
+        thread.join(0.1)
+        order.append("first")
+    thread.join(60)
+    assert order == ["first", "second"]
