@@ -13,9 +13,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
-from moechat.courtesy import COURTESY
 from moechat.errors import MoeChatError, TextRefused
 from moechat.sentences import sentence
+from moechat.worker import COURTESY
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

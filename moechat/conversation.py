@@ -19,7 +19,6 @@ from moechat.ai.guard import AGAIN, guarded
 from moechat.ai.offline.model import OfflineModel
 from moechat.ai.reply_stream import ReplyOutcome, outcome_of
 from moechat.ai.spoken import spoken
-from moechat.courtesy import COURTESY
 from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
 from moechat.memory.context import Context, oldest
 from moechat.model import Exchange, Message, Recollection, Status, TurnCost
@@ -29,6 +28,7 @@ from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
 from moechat.store import disk
 from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
+from moechat.worker import COURTESY
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.
 MAX_TRACES = 50  # Turns that can be looked at as they went.

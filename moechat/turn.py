@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -49,12 +47,6 @@ class Sent:
         """What the front end shows before the first message of all, "" where that is the user's."""
         first = next((one for one in self.before if one.role != "system"), None)
         return first.content if first and first.role == "assistant" else ""
-
-
-def stamp_of(key: str, id_: str) -> str:
-    """The random id that an exchange carries. Of one that was sent with a key, it tells whether another request is the same one
-    sent again, to whichever process."""
-    return hashlib.sha256(f"{key}\0{id_}".encode()).hexdigest()[:16] if key else secrets.token_hex(8)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Threads for what may happen after the reply, shared by all owners: the jobs of each in order, and a tick in between."""
+"""Threads for what may happen after the reply, shared by all owners: the jobs of each in order, and a tick in between. And which
+of the threads that prepare a reply gives way to which."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from moechat.errors import MoeChatError
 
 log = logging.getLogger(__name__)
 REST_FACTOR = 9  # Between two rounds of ticks the worker rests this many times the CPU that a round takes.
+LONG = 1000  # Characters of a message.
+PATIENCE_S = 0.25  # One reading of a long message waits no longer for short ones, however many come.
 
 Job = Callable[[], object]
 
@@ -152,3 +156,42 @@ class Worker:
             log.warning("%s: %s", self._name, problem)
         except Exception:
             log.exception("%s: a background job failed", self._name)
+
+
+class Courtesy:
+    """The messages that are being prepared in this process. All threads share one interpreter, so who sends pages waits for who
+    sends a line: long ones are prepared one at a time, and between two readings such a one gives way to the short ones."""
+
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        self._long, self._here = threading.Lock(), threading.local()
+        self._short, self._changed = 0, threading.Condition()
+
+    @contextmanager
+    def preparing(self, text: str) -> Iterator[None]:
+        """The block works for a message whose author waits: two long ones never do at once."""
+        if len(text) > LONG:
+            with self._long:
+                self._here.is_long = True
+                try:
+                    yield
+                finally:
+                    self._here.is_long = False
+            return
+        with self._changed:
+            self._short += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._short -= 1
+                self._changed.notify_all()
+
+    def give_way(self) -> None:
+        """In a thread that prepares a long message: wait until no short one is being prepared."""
+        if getattr(self._here, "is_long", False):
+            with self._changed:
+                self._changed.wait_for(lambda: not self._short, self._patience_s)
+
+
+COURTESY = Courtesy()

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moechat.courtesy import COURTESY
 from moechat.encoder.base import Vectors, unit
 from moechat.encoder.builtin import builtin
 from moechat.errors import EmbeddingError
+from moechat.worker import COURTESY
 
 log = logging.getLogger(__name__)
 WIDTH, LETTERS = 2.0, 0.7

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
-from moechat.courtesy import COURTESY
 from moechat.model import Mark
 from moechat.reading import nearness
 from moechat.reading.patterns import Patterns, patterns
 from moechat.when import LONGEST_READ
+from moechat.worker import COURTESY
 
 NEAR_DANGER = 0.1  # The sentences of a message are weighed for danger from this score of the whole.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.

@@ -20,6 +20,7 @@ from moechat.model import Exchange
 from moechat.recall.layers import Layers
 from moechat.store.entries import Node
 from moechat.store.kinds import Store
+from moechat.store.log import stamp_of
 from moechat.turn import USUAL_RECIPE, Shown, TurnTrace, exchange_text, span_of
 
 LONGEST = 400  # A face shows this many characters of a memory.
@@ -138,6 +139,11 @@ class TalkPath:
 
     def __init__(self, store: Store, layers: Layers, name: str, traces: Collection[TurnTrace]) -> None:
         self.store, self._layers, self._name, self._traces = store, layers, name, traces
+
+    def is_of(self, id_: str, key: str) -> bool:
+        """Whether an exchange was begun by a request with this key, in whichever process."""
+        node = self._store.tree.nodes.get(id_)
+        return bool(node and node.stamp == stamp_of(key, id_))
 
     def log(self) -> list[dict[str, object]]:
         """Every logged exchange in the order of the log. ``mark``: * on the selected path, - retracted, else another branch."""

@@ -24,7 +24,7 @@ from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, al
 from moechat.serve.group_lines import new_id, told
 from moechat.serve.history import History
 from moechat.serve.tasks import quotes
-from moechat.turn import Ended, Recalled, Sent, TurnEvent, stamp_of
+from moechat.turn import Ended, Recalled, Sent, TurnEvent
 
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
 MAX_PATH_COMPARED, MAX_BRANCHED_COMPARED = 400, 1000  # Exchanges of a talk, beside what a front end sends.
@@ -149,8 +149,8 @@ class Chats:
         words = request.history.words or ""
         name, same = self._begun.get((id(agent), request.key), ("", ""))
         if not same and request.key:  # Perhaps it came before this process did.
-            is_sent_again = (talk for talk in talks if talk.leaf and _is_of(agent, talk.leaf, request.key))
-            name, same = next(((talk.name, talk.leaf or "") for talk in is_sent_again), ("", ""))
+            newest = ((talk.name, talk.leaf) for talk in talks if talk.leaf)
+            name, same = next((at for at in newest if agent.conversation.path.is_of(at[1], request.key)), ("", ""))
         if not same:
             name = self._talk_of(agent, request, talks)
         conversation = agent.in_talk(name)
@@ -403,12 +403,6 @@ def named(chat: str) -> str:
     """What a chat's talk is called: short enough, and otherwise than another's."""
     is_short = len(chat) <= MOST_NAME
     return NAMED + (chat if is_short else f"{chat[:20]}…{hashlib.sha256(chat.encode()).hexdigest()[:16]}")
-
-
-def _is_of(agent: Agent, id_: str, key: str) -> bool:
-    """Whether an exchange was begun by a request with this key."""
-    node = agent.store.tree.nodes.get(id_)
-    return bool(node and node.stamp == stamp_of(key, id_))
 
 
 def _newest(agent: Agent, begins: str) -> list[TalkLines]:

@@ -37,6 +37,7 @@ An entry is an object with ``op``; ``growth`` says what each means.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
@@ -53,7 +54,6 @@ from moechat.store.formats import text_hash
 from moechat.store.json_lines import Part
 from moechat.store.protocols import Unit
 from moechat.store.tree import goes_on_with
-from moechat.turn import stamp_of
 
 log = logging.getLogger(__name__)
 PATIENCE_S = 1.0  # How long an ended reply waits for the owner's lock; then whoever holds it next stores it.
@@ -388,6 +388,12 @@ class Log:
 
 def _hits(node: Node) -> Collection[dict[str, Any]]:
     return node.variant.hits if node.variant else ()
+
+
+def stamp_of(key: str, id_: str) -> str:
+    """The random id that an exchange carries. Of one that was sent with a key, it tells whether another request is the same one
+    sent again, to whichever process."""
+    return hashlib.sha256(f"{key}\0{id_}".encode()).hexdigest()[:16] if key else secrets.token_hex(8)
 
 
 def _id_at(unit: Unit, at: datetime) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Event, Thread
 
-from moechat.courtesy import LONG, Courtesy
+from moechat.worker import LONG, Courtesy
 
 PAGES, LINE = "长" * (LONG + 1), "在吗"
 
