@@ -142,7 +142,7 @@ class TalkPath:
 
     def is_of(self, id_: str, key: str) -> bool:
         """Whether an exchange was begun by a request with this key, in whichever process."""
-        node = self._store.tree.nodes.get(id_)
+        node = self.store.tree.nodes.get(id_)
         return bool(node and node.stamp == stamp_of(key, id_))
 
     def log(self) -> list[dict[str, object]]:
