@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames
 from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW
+from moechat.reading.eating import EATING
 from moechat.reading.ended import ENDED, MASK
 from moechat.reading.frames import Frame, Frames
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
@@ -240,6 +241,7 @@ if __name__ == "__main__":
     fit(ASKED, ASKED_FLOORS, others[::ASKED_STEP])
     fit(LIMITS, {})
     fit(ENDED, {}, with_masks(frames.examples())[::MASKED_STEP])
+    fit(EATING, {})
     fit(SAYINGS, FLOORS)
     fit_findings()
     fit_frames()

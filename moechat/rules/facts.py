@@ -12,7 +12,7 @@ from datetime import datetime
 
 from moechat.model import FactDraft
 from moechat.reading.saying import mark
-from moechat.rules import foods, plain_facts
+from moechat.rules import body, foods, plain_facts
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.table import Language, Row, table
 from moechat.rules.values import VALUES, YOUNGEST_USER, Speech, article, bare, is_name, names, thinned, trimmed
@@ -20,6 +20,7 @@ from moechat.rules.values import VALUES, YOUNGEST_USER, Speech, article, bare, i
 _ABOUT_ME = re.compile(r"我|本人|\b(?:I|me|my)\b", re.I)
 _PRESUMING = ("said", "plan", "question", "wish", "uncertain")  # Even a question presumes that my dog Rex is mine.
 _BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")
+_CARE = (*_BODY, "health", "健康", "diet", "饮食")
 
 
 def stated(
@@ -33,9 +34,12 @@ def stated(
         (part, [*_mentioned(part, message), *(_facts(part, message) or _facts(_going_on(part), message))])
         for part in parts
     ]
-    if not any(draft.keyword in _BODY for _, each in drafts for draft in each):
-        drafts += _not_taken(parts, message)
-    for part, draft in plain_facts.heard(text, parts, message):
+    of_body = [  # What a pattern hears in a clause is all of it.
+        (part, draft)
+        for part, draft in body.not_taken(text, parts, message)
+        if not any(one.keyword in _BODY for where, each in drafts if where is part for one in each)
+    ]
+    for part, draft in [*of_body, *plain_facts.heard(text, parts, message)]:
         if not any(_says(one, draft, where is part) for where, each in drafts for one in each):
             drafts.append((part, [draft]))
     every = [draft for _, each in drafts for draft in each]
@@ -47,47 +51,12 @@ def stated(
                 for one in dict.fromkeys(each)
                 if message.nameless(one.target)
                 and not any(_covers(other, one) for other in every)
+                and not (one.keyword in _CARE and one.entity == "user" and one.polarity > 0 and body.refuted(one, text))
                 and (one.keyword not in _FAMILY or all(one.target != other.entity for other in every))
             ],
         )
         for part, each in drafts
     ]
-
-
-def _not_taken(parts: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, list[FactDraft]]]:
-    """What the user's own body does not take, where the table of foods knows the thing and the message says what it does to them,
-    however it is said; nothing where anybody else is named, or where it was once."""
-    patterns = message.patterns
-    statements = [part for part in parts if part.mood in ("said", "past", "hypothetical")]
-    if patterns.language == "zh":  # A Chinese clause about anybody names them first, and 要是 only supposes.
-        statements = [
-            one
-            for one in statements
-            if one.mood != "hypothetical" and (one.whose != OTHER or _ABOUT_ME.search(one.text))
-        ]
-    whole = " ".join(part.text for part in parts)
-    of_others = any(patterns[name].search(whole) for name in ("another", "given", "moment", "over"))
-    if patterns.language == "zh":
-        of_others = of_others or bool(patterns["PERSON"].search(whole))
-    else:
-        of_others = of_others or any(map(patterns["PERSON"].fullmatch, re.findall(r"[\w-]+", whole)))
-    if len(statements) < len(parts) or message.laughs or of_others:
-        return
-    thing: tuple[Clause, list[str]] | None = None
-    for part in statements:
-        things = [word for word in foods.words(part.text) if not patterns["ILL"].fullmatch(word)]
-        says_so = patterns["CANNOT"].search(part.text) or patterns["BODY"].search(part.text)
-        if says_so and (things or thing) and not plain_facts.names_somebody(whole):
-            zh = patterns.language == "zh"
-            clause, names = (part, things) if things else thing or (part, [])
-            yield clause, [
-                FactDraft(
-                    f"用户不能碰{name}" if zh else f"The user cannot have {name}", (), "attribute", "user",
-                    "过敏" if zh else "allergy", name,
-                )
-                for name in names
-            ]  # fmt: skip
-        thing = None if says_so else (part, things) if things else thing
 
 
 def _says(other: FactDraft, draft: FactDraft, is_beside: bool) -> bool:
@@ -104,8 +73,14 @@ def _says(other: FactDraft, draft: FactDraft, is_beside: bool) -> bool:
 
 
 def _covers(wider: FactDraft, draft: FactDraft) -> bool:
-    """Whether what a body does not take is part of another thing of that kind, or follows from an illness: 海鲜过敏，不能吃虾."""
-    if draft.keyword not in _BODY or wider.entity != draft.entity or "allerg" in draft.text or "过敏" in draft.text:
+    """Whether what a body does not take is part of another thing of that kind (海鲜过敏，不能吃虾), or a dish with it in."""
+    if (
+        draft.keyword not in _BODY
+        or wider.keyword not in _BODY
+        or wider.entity != draft.entity
+        or "allerg" in draft.text
+        or "过敏" in draft.text
+    ):
         return False
     things, wide = foods.named(draft.target), foods.named(wider.target)
     part = bool(wide) and wide <= foods.held(draft.target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -14,24 +14,28 @@ from moechat.when import LONGEST_READ
 LONGEST_WITHOUT = 16  # So many characters before a word may say that it is left out.
 SHORTEST_MISSPELT, LONGEST_MISSPELT = 6, 24  # Of a word of fewer letters a wrong one makes another word.
 _LOOKS = re.compile(
-    r"(?:成|像|跟|如)(?:了|个|根|只)*\w{1,4}|\b(?:like|as)(?: an?)?(?: \w+)? \w+|\b(?:it'?s|just|only) \w+ or nothing"
+    r"(?:(?<![换改做煮切])成|像|跟|如)(?:了|个|根|只)*\w{1,4}"
+    r"|\b(?:like|as)(?: an?)?(?: \w+)? \w+|\b(?:it'?s|just|only) \w+ or nothing"
 )
 """What something looks like is not eaten: 肿成香肠."""
 _WITHOUT = re.compile(r"(?:\b(?:without|with no|minus|hold)(?: any| the)? |[不没别免](?:放|加|含|要)|无)$")
 _FREE = re.compile(r"[- ]free\b")
+_LATIN = re.compile(r"[a-z]+")
+_ENDING = re.compile(r"(?:e?s)?(?![a-z])")
 
 
 @dataclass(frozen=True)
 class _FoodTable:
-    """``parts``: what a word holds or is a kind of, one step up, and ``kinds`` the latter alone. ``names``: the lines that it
-    is a name of. ``without``: what it takes away. ``states``: what is no food. ``near``: words by one letter less."""
+    """``words``: all of them by their first two characters, the longest first. ``parts``: what a word holds or is a kind of, one
+    step up, and ``kinds`` the latter alone. ``names``: the lines that it is a name of. ``without``: what it takes away.
+    ``states``: what is no food, and how it is told. ``near``: words by one letter less."""
 
-    word: re.Pattern[str]
+    words: Mapping[str, list[str]]
     parts: Mapping[str, set[str]]
     names: Mapping[str, set[str]]
     kinds: Mapping[str, set[str]]
     without: Mapping[str, set[str]]
-    states: frozenset[str]
+    states: Mapping[str, tuple[str, str]]
     near: Mapping[str, set[str]]
 
 
@@ -56,14 +60,27 @@ def touches(text: str, thing: str) -> bool:
     return not (things | (_above(things, _table().kinds, ()) & named(text))).isdisjoint(held(text))
 
 
-def besides(text: str) -> str:
-    """A text without the foods and drugs in it: there is no dog in a hot dog."""
-    return _table().word.sub(lambda match: " " if _known(match) else match[0], text.casefold())
+def besides(text: str, food: str = " ", state: str = " ") -> str:
+    """A text with ``food`` and ``state`` for what it names of the table: there is no dog in a hot dog."""
+    text = text[:LONGEST_READ].casefold().replace("’", "'")
+    likenesses = [match.span() for match in _LOOKS.finditer(text)]
+    kept, last = "", 0
+    for start, end, word in _spans(text):
+        if not any(first <= start < behind for first, behind in likenesses):
+            kept += text[last:start] + (state if word in _table().states else food)
+            last = end
+    return kept + text[last:]
 
 
 def words(text: str) -> list[str]:
-    """The foods and drugs of the table that a text has, as it has them."""
+    """The foods and drugs of the table that a text has, as the table has them."""
     return [word for word, _ in _found(text) if word not in _table().states]
+
+
+def states(text: str) -> dict[str, str]:
+    """The illnesses, diets and medicines of the table that a text has, by the first name of their line in the text's letters,
+    and how each is told: has, is, takes or does."""
+    return dict(_table().states[word] for word, _ in _found(text) if word in _table().states)
 
 
 @lru_cache(maxsize=512)
@@ -72,21 +89,35 @@ def _found(text: str) -> tuple[tuple[str, bool], ...]:
     six letters or more may have one wrong."""
     text = _LOOKS.sub(" ", text[:LONGEST_READ].casefold().replace("’", "'"))
     return tuple(
-        (word, bool(_WITHOUT.search(text, *_before(match)) or _FREE.match(text, match.end())))
-        for match in _table().word.finditer(text)
-        if (word := _known(match))
+        (word, bool(_WITHOUT.search(text, max(0, start - LONGEST_WITHOUT), start) or _FREE.match(text, end)))
+        for start, end, word in _spans(text)
     )
 
 
-def _before(match: re.Match[str]) -> tuple[int, int]:
-    """Where the words before a match stand that may leave it out."""
-    return max(0, match.start() - LONGEST_WITHOUT), match.start()
+def _spans(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where the words of the table stand in a text; what only looks like food is passed over."""
+    table, at = _table(), 0
+    while at < len(text):
+        latin = _LATIN.match(text, at) if not at or not text[at - 1].isascii() or not text[at - 1].isalpha() else None
+        end, word = _at(text, at, is_latin=latin is not None)
+        if latin and not word:
+            end, word = latin.end(), _meant(latin[0])
+        if word and any(word in one for one in (table.parts, table.names, table.without)):
+            yield at, end, word
+        at = max(end, at + 1)
 
 
-def _known(match: re.Match[str]) -> str:
-    """The word of the table that a match is, or ""; what only looks like food is none."""
-    word, table = match["latin"] or match["han"] or _meant(match["other"]), _table()
-    return word if any(word in one for one in (table.parts, table.names, table.without)) else ""
+def _at(text: str, at: int, *, is_latin: bool) -> tuple[int, str]:
+    """The end of the longest word of the table that begins at a place, and the word; English ones are whole, maybe of several."""
+    for word in (*_table().words.get(text[at : at + 2], ()), *_table().words.get(text[at], ())):
+        if not text.startswith(word, at) or (word.isascii() and not is_latin):
+            continue
+        end = at + len(word)
+        if not word.isascii():
+            return end, word
+        if ending := _ENDING.match(text, end):
+            return ending.end(), word
+    return at, ""
 
 
 def _above(start: Iterable[str], parts: Mapping[str, set[str]], without: Iterable[str]) -> frozenset[str]:
@@ -102,7 +133,9 @@ def _above(start: Iterable[str], parts: Mapping[str, set[str]], without: Iterabl
 
 def _meant(word: str) -> str:
     """The word of the table that a misspelt one has a letter more or less than, or, if it is long, another letter; or ""."""
-    near, shorter = _table().near, _shorter(word or "")
+    near, shorter = _table().near, _shorter(word)
+    if not SHORTEST_MISSPELT <= len(word) <= LONGEST_MISSPELT:
+        return ""
     more = {one for key in shorter for one in near.get(key, ()) if one == key or len(word) > SHORTEST_MISSPELT}
     return min(near.get(word, set()) | more, default="")
 
@@ -115,14 +148,17 @@ def _shorter(word: str) -> set[str]:
 @cache
 def _table() -> _FoodTable:
     parts, names, kinds, without, near = (defaultdict[str, set[str]](set) for _ in range(5))
-    every, states = set[str](), set[str]()
+    every, states = set[str](), dict[str, tuple[str, str]]()
     lines = re.sub(r"\n +", " ", Path(__file__).with_name("foods.txt").read_text("utf-8")).splitlines()
     for line in (line for line in lines if line and not line.startswith("#")):
         left, sign, right = re.split(r"\s*([:=>]|$)\s*", line, maxsplit=1)
+        if sign == ">":
+            how, _, left = left.partition(" ")
         own, others = ([word.strip().casefold() for word in side.split(",") if word.strip()] for side in (left, right))
+        for word in own if sign == ">" else ():
+            states[word] = next(one for one in own if one.isascii() is word.isascii()), how
         every.update(own, (word.removeprefix("!") for word in others))
         if sign in (":", ">"):
-            states.update(own if sign == ">" else ())
             for word in own:
                 names[word].add(own[0])
             for word in (*own, *others):
@@ -136,9 +172,7 @@ def _table() -> _FoodTable:
     for word in every:
         for key in (word, *_shorter(word)) if re.fullmatch(rf"[a-z]{{{SHORTEST_MISSPELT},}}", word) else ():
             near[key].add(word)
-    longest_first = sorted(every, key=len, reverse=True)
-    latin = "|".join(re.escape(word) for word in longest_first if word.isascii())
-    han = "|".join(re.escape(word) for word in longest_first if not word.isascii())
-    other = rf"[a-z]{{{SHORTEST_MISSPELT},{LONGEST_MISSPELT}}}"
-    pattern = rf"(?<![a-z])(?:(?P<latin>{latin})(?:e?s)?|(?P<other>{other}))(?![a-z])|(?P<han>{han})"
-    return _FoodTable(re.compile(pattern), parts, names, kinds, without, frozenset(states), near)
+    words = defaultdict[str, list[str]](list)
+    for word in sorted(every, key=len, reverse=True):
+        words[word[:2]].append(word)
+    return _FoodTable(words, parts, names, kinds, without, states, near)

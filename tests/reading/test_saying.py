@@ -14,6 +14,7 @@ from benchmarks.fit_sayings import weighed
 from moechat.model import Exchange
 from moechat.reading import bearing
 from moechat.reading.bearing import Telling, is_borne_out
+from moechat.reading.eating import EATING
 from moechat.reading.ended import ENDED
 from moechat.reading.nearness import digest, examples, load
 from moechat.reading.saying import LIMITS, SAYINGS, mark, saying
@@ -97,7 +98,7 @@ def test_sets_by_unseen_hands_are_floors(language: str) -> None:
 
 
 def test_what_is_stored_was_weighed_from_the_examples_that_stand_in_the_files() -> None:
-    for folder in (SAYINGS, LIMITS, ENDED):
+    for folder in (SAYINGS, LIMITS, ENDED, EATING):
         assert load(folder.with_suffix(".npz")).examples == digest(examples(folder)), "make sayings"
 
 

@@ -19,7 +19,7 @@ from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import in_whole
 from moechat.ai.offline import lines
 from moechat.ai.offline.memories import EARNEST, ENOUGH, Memories, Told, content_words
-from moechat.ai.offline.record import Knowledge, day_name, touches
+from moechat.ai.offline.record import Knowledge, day_name
 from moechat.ai.offline.retelling import ENDS, of_oneself, retold
 from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.window import Window
@@ -121,6 +121,8 @@ class _OfflineReply:
             return self._line("empty")
         clauses = self.reading.clauses
         asks = self._asks(self.text) and all(clause.mood == "question" for clause in clauses)
+        if self.reading.saying.kind != DANGER and self.record.asks_to_eat(self.text) and self.record.touched(self.text):
+            return self._may_eat(self.text)
         if (hurt := self._hurt()) and not (
             asks and not self.reading.saying.is_danger and self._hears("mine", self.text)
         ):
@@ -133,6 +135,8 @@ class _OfflineReply:
         statements = self._statements(clauses)
         questions = [c.text for c in clauses if c.mood == "question"]
         question = " ".join(questions) if statements and questions else self.text if self._asks(self.text) else ""
+        if not foods.words(question) and self.record.asks_to_eat(self.text):  # It's laksa tonight, can I have it?
+            question = self.text
         if question and not (statements and not self.memories.content(question) and not self.spans):
             parts = [part for part in self.ears["words"]["and_then"].split(question) if part and self._asks(part)]
             return self.glue.join(
@@ -151,7 +155,7 @@ class _OfflineReply:
         return "limit" if self.reading.kind == "limit" and not self._asks(self.text) else ""
 
     def _asks(self, text: str) -> bool:
-        if text.rstrip().endswith(("?", "？")) or self._hears("may_eat", text):
+        if text.rstrip().endswith(("?", "？")) or self.record.asks_to_eat(text):
             return True
         if text == self.text and self.reading.kind == "record":
             return True
@@ -200,7 +204,7 @@ class _OfflineReply:
         if self._hears("about_me", question) and not spans:
             return self._about_user(memories)
         if self.record.asks_to_eat(question):
-            return self._may_eat(question, memories)
+            return self._may_eat(question)
         bare = self.ears["words"]["address"].sub(" ", question)
         if (answer := self._from_record(question, bare, spans)) is not None:
             return answer
@@ -285,14 +289,9 @@ class _OfflineReply:
         nothing = "not_told" if self.request.unread_until is None else "unread"
         return self._line("about_you", said=self.glue.join(listed)) if listed else self._line(nothing)
 
-    def _may_eat(self, question: str, memories: Memories) -> str:
-        """What may be eaten is answered from what the body does not take alone, and from what belongs to that. The food may be
-        named before the question: it's laksa tonight, can I have it?"""
-        question = question if foods.words(question) else self.text
-        if memories.people(foods.besides(question)):
-            return self._tell(ranked[0], memories) if (ranked := memories.ranked(question)) else self._line("not_known")
-        cannot = self.record.cannot_take()
-        touched = [fact for fact in cannot if touches(question, fact)]
+    def _may_eat(self, question: str) -> str:
+        """What may be eaten is answered from what the body does not take alone, and from what belongs to that."""
+        cannot, touched = self.record.cannot_take(), self.record.touched(question)
         if not cannot:
             return self._line("eat_unknown")
         sentences = dict.fromkeys(map(self.record.to_user, touched or cannot))
@@ -376,9 +375,6 @@ class _OfflineReply:
             return self._line(feeling)
         if short and self._hears("request", self.text):
             return self._line("request")
-        touched = [f for f in self.record.cannot_take() if touches(self.text, f) and self._hears("eats", self.text)]
-        if touched:
-            return self._line("eat_not", said=self.comma.join(dict.fromkeys(map(self.record.to_user, touched))))
         if self.reading.kind == "greeting":
             return self._line(self.record.on_its_day("greet"), said=self.record.day)
         if self.reading.kind == "goodnight":

@@ -16,6 +16,7 @@ from moechat.ai.offline import lines
 from moechat.ai.offline.retelling import ENDS, fact_to_user
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import Episode, FactDraft
+from moechat.reading.eating import EVERYDAY, FOOD, MAY, STATE, WILL, eating
 from moechat.rules import foods
 from moechat.rules.reading import understand
 from moechat.when import resolve
@@ -107,17 +108,30 @@ class Knowledge:
         """The name of a line, or of that which greets with the day."""
         return "greet_day" if line == "greet" and self.day else line
 
-    def cannot_take(self) -> list[FactDraft]:
-        """What the user's own body does not take."""
-        of_body = (fact for fact in self.facts if fact.entity == "user" and fact.polarity > 0 and fact.keyword in _CARE)
-        return [fact for fact in of_body if fact.keyword == "allergy" or foods.named(fact.target)]
+    def cannot_take(self, *, of_others: bool = False) -> list[FactDraft]:
+        """What the user's own body does not take, or that of others."""
+        of_body = (fact for fact in self.facts if fact.polarity > 0 and fact.keyword in (*_CARE, "diet"))
+        return [
+            fact
+            for fact in of_body
+            if (fact.entity != "user") == of_others and (fact.keyword == "allergy" or foods.named(fact.target))
+        ]
 
-    def asks_to_eat(self, question: str) -> bool:
-        """Whether a question asks for leave to eat, or about what the user's body does not take."""
-        ears = lines.ears(tongue_of(question))["words"]
-        if ears["may_eat"].search(question) or (foods.words(question) and ears["permits"].search(question)):
-            return True
-        return any(touches(question, fact) for fact in self.cannot_take()) and not ears["recalls"].search(question)
+    def touched(self, text: str) -> list[FactDraft]:
+        """What the user's own body does not take of what a text names."""
+        return [fact for fact in self.cannot_take() if touches(text, fact)]
+
+    def asks_to_eat(self, text: str) -> bool:
+        """Whether a text asks for leave to eat; what the body does not take is not asked for alone, and one may be about to."""
+        if not (foods.words(text) or lines.ears(tongue_of(text))["subjects"]["food"].search(text)):
+            return False
+        kind = eating(foods.besides(text, FOOD, STATE))
+        if kind == WILL:
+            return bool(self.touched(text))
+        if kind == MAY or kind not in ("", EVERYDAY) or not text.rstrip().endswith(("?", "？")):
+            return kind == MAY
+        recalls = lines.ears(tongue_of(text))["words"]["recalls"]
+        return not (recalls.search(text) or self._named(text) or _kin(text)) and bool(self.touched(text))
 
     # ---- plans
 

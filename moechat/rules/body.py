@@ -1,0 +1,134 @@
+"""What the user's own body does not take, by nearness to the examples of ``reading/eating``: foods and drugs that the message
+names, and illnesses, diets and medicines that rule some out.
+
+A message is weighed in parts: from words that name foods up to the next that do, beside the words that name them alone.
+Where somebody else, a taste or what is over lies nearer, nothing of it is the user's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean
+
+from moechat.model import FactDraft
+from moechat.reading import eating
+from moechat.rules import foods
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
+from moechat.rules.table import PatternTable
+from moechat.rules.values import Speech
+
+NEAR, APART, SURE = (
+    0.25,
+    0.2,
+    0.25,
+)  # So near to the examples, so much nearer than to others; and where others are named.
+MAY_ASK = 0.3
+REFUTED = -0.1  # What the patterns heard is not the user's where it lies so much nearer to another kind.
+_TEMPLATES = {
+    "zh": {"cannot": "用户不能碰{}", "has": "用户有{}", "is": "用户是{}", "takes": "用户在吃{}", "does": "用户{}"},
+    "en": {"cannot": "The user cannot have {}", "has": "The user has {}", "is": "The user is {}", "takes": "The user takes {}",
+           "does": "The user {}"},
+}  # fmt: skip
+_KEYWORDS = {"cannot": ("allergy", "过敏"), "has": ("health", "健康"), "takes": ("health", "健康"), "is": ("diet", "饮食"),
+             "does": ("diet", "饮食")}  # fmt: skip
+_SELF = re.compile("[我俺咱]|本人|自己")
+_CUT = re.compile(r"[.!?。！？\n…;；，,]+|(?<=[一-龥])\s+|\s+(?=[一-龥])|\s(?=but\b|tho\b)|(?=但是?|不过)")
+_BARE = re.compile(rf"[{eating.FOOD}{eating.STATE}\W]*(?:(?:and|or|any|no|[和跟与或])[{eating.FOOD}\W]*)*")
+
+
+@dataclass(frozen=True)
+class FoodPart:
+    """What of a message tells of some foods: the words that name them, and all up to the next that do. ``own``: how much nearer
+    to the user's own body than to any other kind that lies, and ``may`` how near to a question for leave, about 0 … 1."""
+
+    head: str
+    whole: str
+    own: float
+    may: float
+
+
+def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, FactDraft]]:
+    """Each thing that the user's body does not take or that rules some out, with the clause that says it."""
+    templates, zh = _TEMPLATES[message.patterns.language], message.patterns.language == "zh"
+    for part in parts_of(text) if clauses else ():
+        clause = next((one for one in clauses if _folded(part.head) in _folded(one.text)), clauses[0])
+        without_kin = re.sub(rf"[我俺咱][们家的]*(?:{message.patterns['PERSON'].pattern})", "", part.whole)
+        if zh and clause.owner not in (USER, UNKNOWN, OTHER) and not _SELF.search(without_kin):
+            continue  # A Chinese clause that names nobody goes on with whom the one before it named.
+        in_doubt = (
+            part.may >= MAY_ASK or clause.owner not in (USER, UNKNOWN) or names_a_person(part.whole, message.patterns)
+        )
+        if part.own < (SURE if in_doubt else APART) or clause.mood in ("question", "role", "joke"):
+            continue
+        states = {} if clause.mood == "hypothetical" else foods.states(part.head)
+        for how, thing in [
+            *(("cannot", word) for word in foods.words(part.head)),
+            *((how, one) for one, how in states.items()),
+        ]:
+            text = templates[how].format(thing)
+            yield clause, FactDraft(text, (), "attribute", "user", _KEYWORDS[how][zh], thing)
+
+
+def refuted(draft: FactDraft, text: str) -> bool:
+    """Whether what a draft says of the user's body lies nearer to what is somebody else's, a taste or over."""
+    things = foods.named(draft.target)
+    parts = [part for part in parts_of(text) if not things.isdisjoint(foods.named(part.head))]
+    return bool(parts) and max(part.own for part in parts) < REFUTED
+
+
+def names_a_person(text: str, patterns: PatternTable) -> bool:
+    if patterns.language == "zh":
+        return patterns["PERSON"].search(text) is not None
+    return any(map(patterns["PERSON"].fullmatch, re.findall(r"[\w-]+", text)))
+
+
+@lru_cache(maxsize=512)
+def parts_of(text: str) -> tuple[FoodPart, ...]:
+    """The parts of a message that name foods or what rules some out, in order."""
+    pairs = list(_cut(text))
+    masks = [foods.besides(one, eating.FOOD, eating.STATE).strip() for pair in pairs for one in pair]
+    scores = eating.weighed(masks)
+    return tuple(
+        _weighed(*pair, scores[2 * at + _is_bare(masks[2 * at]) : 2 * at + 2])
+        for at, pair in enumerate(pairs)
+        if scores and not _is_bare(masks[2 * at + 1])
+    )
+
+
+def _weighed(head: str, whole: str, scores: Sequence[Mapping[str, float]]) -> FoodPart:
+    """A part by what it and its head are near to, both alike; a head of mere names tells nothing."""
+    others = [max(score for kind, score in one.items() if kind != eating.OWN) for one in scores]
+    own = fmean(one[eating.OWN] - other for one, other in zip(scores, others, strict=True))
+    is_near = max(one[eating.OWN] for one in scores) >= NEAR
+    return FoodPart(head, whole, own if is_near else min(own, -0.01), scores[-1][eating.MAY])
+
+
+def _is_bare(mask: str) -> bool:
+    return _BARE.fullmatch(mask) is not None
+
+
+def _cut(text: str) -> Iterator[tuple[str, str]]:
+    """(the words that name foods, all words up to the next that do) of each part; mere names go with what stands behind them."""
+    ends = [match.span() for match in _CUT.finditer(text)]
+    rows: list[list[int]] = []
+    is_bare = False
+    for (_, start), (end, _) in zip([(0, 0), *ends], [*ends, (len(text), 0)], strict=True):
+        piece = text[start:end]
+        names = bool(foods.words(piece) or foods.states(piece))
+        if names and is_bare:
+            rows[-1][1] = end
+        elif names:
+            rows.append([start, end, start if rows else 0, end])
+        if rows:
+            rows[-1][3] = end
+        if piece.strip():
+            is_bare = names and _is_bare(foods.besides(piece, eating.FOOD, eating.STATE))
+    for first, last, begin, end in rows:
+        yield text[first:last], text[begin:end]
+
+
+def _folded(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
