@@ -20,7 +20,7 @@ from moechat.worker import COURTESY
 
 NEAR_DANGER = 0.1  # The sentences of a message are weighed for danger from this score of the whole.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
-DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
+DANGER, DANGER_OTHER, EVERYDAY, RECORD, UNKNOWN = "danger", "danger_other", "everyday", "record", ""
 SAYINGS, LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("sayings", "limits", "matters"))
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}")  # Whoever goes on without a stop is weighed part by part.
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
@@ -86,7 +86,7 @@ def saying(text: str) -> Saying:
 def _kind(near: nearness.Nearness, scores: nearness.Scores) -> str:
     """The kind that one text lies nearest to, by its (kinds,) scores; "none" where none is near enough."""
     by_kind = dict(zip(near.kinds, scores.tolist(), strict=True))
-    if by_kind[DANGER] >= near.numbers[DANGER]:
+    if by_kind[DANGER] >= max(near.numbers[DANGER], by_kind[RECORD]):  # Who asks which pills they take is in none.
         return DANGER
     kind = max((name for name in near.kinds if name not in (DANGER, DANGER_OTHER, EVERYDAY)), key=by_kind.__getitem__)
     if by_kind[DANGER_OTHER] >= max(near.numbers[DANGER_OTHER], by_kind[kind]):

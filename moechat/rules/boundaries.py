@@ -44,6 +44,7 @@ _IDLE = re.compile(r"别问[，,\s]*问就是")
 _HELPS = re.compile(r"劝|管|安慰|叫|call", re.IGNORECASE)
 _HE = re.compile(r"[他她它](?!们)|\b(?:him|her|them|he|she)\b", re.IGNORECASE)
 _KIN = re.compile(r"[爸妈哥姐弟妹]{1,2}|mum|mom|dad|mother|father|brother|sister", re.IGNORECASE)
+_TELLS_ON = re.compile(r"[，,、 ]+(?=我|i\b)", re.IGNORECASE)
 _FUNCTION = re.compile(
     r"[的了吧呢啊吗我你他她别不许要跟给再就都也还是在和对说话可以能来去这那个有没很太得着过把被让一]"
 )
@@ -58,15 +59,18 @@ def _table(language: str) -> Patterns:
 
 
 def stated(reading: Reading, source: str, before: Sequence[str] = ()) -> list[FactDraft]:
-    """The boundaries that a message sets, each a whole sentence; ``before`` are the messages before it, oldest first, which may
-    say who is meant."""
+    """The boundaries that a message sets, each a whole sentence, but for what the user tells of themselves behind a name to be
+    called by; ``before`` are the messages before it, oldest first, which may say who is meant."""
     if reading.play:
         return []
     drafts: list[FactDraft] = []
-    for sentence in _SENTENCE.finditer(reading.text):
-        topic = _asked(sentence[0].replace("’", "'").strip(), reading, before)
+    call = _table(reading.language)["asks"]["call"]
+    for sentence in _SENTENCE.findall(reading.text):
+        topic = _asked(sentence.replace("’", "'").strip(), reading, before)
         if topic is not None:
-            drafts.append(FactDraft(sentence[0].strip()[:LONGEST], (source,), "boundary", target=topic))
+            is_call = any(map(call.match, _clauses(sentence, reading.language)))
+            text = _TELLS_ON.split(sentence, maxsplit=1)[0] if is_call else sentence
+            drafts.append(FactDraft(text.strip()[:LONGEST], (source,), "boundary", target=topic))
     return drafts
 
 

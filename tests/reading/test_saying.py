@@ -57,6 +57,11 @@ def test_what_only_sounds_like_danger_is_none() -> None:
     assert [text for text in CALM if saying(text).is_danger] == []
 
 
+def test_who_asks_what_they_take_is_in_no_danger() -> None:
+    assert [saying(text).kind for text in ("我吃的什么药", "what pills am i on")] == ["record", "record"]
+    assert saying("I took a load of pills").kind == "danger"
+
+
 def test_a_break_up_is_no_danger_to_anybody() -> None:
     assert [saying(text).is_danger for text in ("唉 她说想分手", "她说她不想活了")] == [False, True]
 

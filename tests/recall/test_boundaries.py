@@ -78,6 +78,18 @@ def test_what_is_no_boundary_is_none() -> None:
     assert [text for text in table if stated(message.read(text), "x")] == []
 
 
+@pytest.mark.parametrize(
+    ("message_", "kept"),
+    [
+        ("叫我阿禾就行 我在无锡开面包店的", "叫我阿禾就行"),
+        ("call me jude, they/them, i run a bike shop in galway", "call me jude, they/them"),
+        ("以后叫我小鹿，别叫我大名", "以后叫我小鹿，别叫我大名"),
+    ],
+)
+def test_what_is_told_behind_a_name_to_be_called_by_is_none(message_: str, kept: str) -> None:
+    assert [one.text for one in stated(message.read(message_), "x")] == [kept]
+
+
 def test_who_is_in_danger_and_wants_no_help_sets_none() -> None:
     assert stated(message.read("别劝我了，我不想活了"), "x") == []
 

@@ -277,7 +277,8 @@ class _OfflineReply:
         """All that is known of the user, grouped."""
         of_talk = [m for m in memories.all if m.layer == "context" and self._hears("tells", m.text)]
         of_talk = [m for m in of_talk if not mark(m.text) and earnest(m.text) == m.text]
-        facts = [m for m in memories.all if m.layer == "core"] or of_talk
+        boundaries = {fact.text for fact in self.record.facts if fact.kind == "boundary"}
+        facts = [m for m in memories.all if m.layer == "core" and m.text not in boundaries] or of_talk
         groups: dict[str, list[str]] = {name: [] for name in ("you", "people", "health", "likes")}
         for fact in facts:
             tastes = "likes" if self._hears("likes", fact.text) or self._hears("dislikes", fact.text) else "you"
@@ -403,7 +404,11 @@ class _OfflineReply:
         if not (HARM | LIGHT).isdisjoint(self.kinds):
             return []
         plans = [one for one in self._understood.events if one.status == "planned" and one.happened]
-        sentences = [self.record.to_user(fact) for fact in self._understood.facts if fact.entity == "user"]
+        sentences = [
+            self.record.to_user(fact)
+            for fact in self._understood.facts
+            if fact.entity == "user" and fact.kind != "boundary"
+        ]
         days = [day_name(plan.happened[0], self.language) for plan in plans if plan.happened]
         return list(dict.fromkeys(sentences))[:LISTED] or list(dict.fromkeys(days))
 
