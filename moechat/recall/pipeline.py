@@ -224,8 +224,8 @@ def _telling(hit: Hit | LateHit) -> str:
 
 
 def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Dropped]) -> list[Hit]:
-    """The hits with one diary hit per exchange and per telling, and without those whose exchanges stand in the context. Facts and
-    lore stay as they are.
+    """The hits with one diary hit per exchange and per telling, its newest, and without those whose exchanges stand in the
+    context. Facts and lore stay as they are.
 
     An event of several exchanges gives way where all of them are shown; a reflection says something of its own.
     """
@@ -245,8 +245,10 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
             dropped.append(Dropped(hit, "merged"))
         elif telling and telling in places:
             first = order[places[telling]]
-            order[places[telling]] = replace(first, again=(*first.again, *filter(None, [hit.time])))
-            dropped.append(Dropped(hit, "merged"))
+            is_newer = hit.time and first.time and hit.time > first.time and (hit.span or not first.span)
+            stands, goes = (hit, first) if is_newer else (first, hit)
+            order[places[telling]] = replace(stands, again=(*first.again, *filter(None, [goes.time])))
+            dropped.append(Dropped(goes, "merged"))
         else:
             shown.add(hit.id)
             places[telling] = len(order)

@@ -51,15 +51,15 @@ def why(found: Recollection) -> dict[str, str]:
     return {d.hit.id + d.hit.side[:1]: d.why for d in found.dropped}
 
 
-def test_the_same_telling_takes_one_place_and_keeps_its_days(pool: ThreadPoolExecutor) -> None:
+def test_the_newest_of_the_same_tellings_stands_for_all_with_their_days(pool: ThreadPoolExecutor) -> None:
     days = [moment(f"2025-05-{day:02}T08:00:00") for day in (3, 9, 14)]
     queue = [hit(f"q{day:%d}", text=f"{when}健身房要排队{end}", time=day) for day, when, end in zip(
         days, ("", "今天", "昨天"), ("", "～", "。"), strict=True
     )]  # fmt: skip
     found = run(pool, recipe("events", *queue, hit("pool", text="泳池也要排队"), hit("late", text="器材坏了"), limit=2))
-    assert ids(found) == ["q03", "pool"]
-    assert found.hits[0].again == (days[1], days[2])
-    assert why(found) == {"q09u": "merged", "q14u": "merged", "lateu": "limit"}
+    assert ids(found) == ["q14", "pool"]
+    assert found.hits[0].again == (days[0], days[1])
+    assert why(found) == {"q03u": "merged", "q09u": "merged", "lateu": "limit"}
 
 
 def test_lists_are_fused_by_reciprocal_rank_with_a_weight_each(pool: ThreadPoolExecutor) -> None:
