@@ -219,7 +219,7 @@ def _fold(text: str) -> str:
 _SINGLE = frozenset(entry.name for entry in CLASSES if entry.single)
 ENDING = frozenset(
     "home job employer school major grade status partner friend pet taste favourite habit health possession skill learning "
-    "trait dream nickname address".split()
+    "language trait dream nickname address".split()
 )
 """The classes of what ends; a name, an origin or what a body does not take stays so."""
 _KNOWN = frozenset(entry.name for entry in CLASSES)

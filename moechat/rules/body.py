@@ -20,12 +20,9 @@ from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.table import PatternTable
 from moechat.rules.values import Speech
 
-NEAR, APART, SURE = (
-    0.25,
-    0.2,
-    0.25,
-)  # So near to the examples, so much nearer than to others; and where others are named.
-MAY_ASK = 0.3
+NEAR = 0.25  # A part is of the user's own body where it lies so near to the examples,
+APART, SURE = 0.2, 0.25  # and so much nearer than to any other kind; the latter where it may be of another, or may ask.
+MAY_ASK = 0.3  # So near to a question for leave it may be one.
 REFUTED = -0.1  # What the patterns heard is not the user's where it lies so much nearer to another kind.
 _TEMPLATES = {
     "zh": {"cannot": "用户不能碰{}", "has": "用户有{}", "is": "用户是{}", "takes": "用户在吃{}", "does": "用户{}"},
