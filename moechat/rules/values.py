@@ -14,7 +14,6 @@ from itertools import takewhile
 
 from moechat.language import words
 from moechat.model import FactDraft
-from moechat.rules import foods
 from moechat.rules.clause import USER, Clause
 from moechat.rules.table import PatternTable, table
 from moechat.when.en_times import ORDINALS
@@ -240,13 +239,6 @@ def _things(match: re.Match[str], message: Speech) -> list[str]:
     return [re.sub(r"\bmy\b", "their", re.sub(r"^(?:eating|drinking) ", "", part)) for part in parts]
 
 
-def _food(match: re.Match[str], message: Speech) -> list[str]:
-    """What a body does not take, each thing of a list that the table of foods and drugs knows."""
-    text = re.sub(r"^(?:eating|drinking|taking|having|any|the|too much) ", "", match["food"].strip())
-    parts = [part.strip() for part in message.patterns["split"].split(text)]
-    return [part for part in parts if part and foods.named(part)]
-
-
 def _is_thing_zh(text: str) -> bool:
     if not has_han(text):
         return True
@@ -301,7 +293,7 @@ def article(noun: str) -> str:
 
 VALUES: Mapping[str, Callable[[re.Match[str], Speech], list[str]]] = {
     "full": names, "names": names, "name": names, "age": _age, "month": _day, "month2": _day, "today": _today,
-    "place": _place, "work": _work, "food": _food, "things": _things, "pets": _things, "kins": _things,
+    "place": _place, "work": _work, "things": _things, "pets": _things, "kins": _things,
     "field": _field,
     **{group: _plain(group) for group in ("job", "school", "major", "plain", "grade", "ill", "pet", "who", "tongue")},
 }  # fmt: skip
