@@ -78,8 +78,8 @@ def words(text: str) -> list[str]:
 
 
 def states(text: str) -> dict[str, str]:
-    """The illnesses, diets and medicines of the table that a text has, by the first name of their line in the text's letters,
-    and how each is told: has, is, takes or does."""
+    """The illnesses, diets and medicines of the table that a text has, and how each is told: has, is, takes or does. Medicines
+    are called as the text calls them, others by the first name of their line in the text's letters."""
     return dict(_table().states[word] for word, _ in _found(text) if word in _table().states)
 
 
@@ -156,7 +156,8 @@ def _table() -> _FoodTable:
             how, _, left = left.partition(" ")
         own, others = ([word.strip().casefold() for word in side.split(",") if word.strip()] for side in (left, right))
         for word in own if sign == ">" else ():
-            states[word] = next(one for one in own if one.isascii() is word.isascii()), how
+            first = next(one for one in own if one.isascii() is word.isascii())
+            states[word] = word if how == "takes" else first, how  # Two medicines of a line are not the same.
         every.update(own, (word.removeprefix("!") for word in others))
         if sign in (":", ">"):
             for word in own:

@@ -74,12 +74,12 @@ def test_the_same_words_end_several_things_and_are_told_with_them(house: House) 
         house, answer(1, facts=[pill, tea("腿", "用户每天泡脚", quote="每天泡脚")]), words="我每天吃降压药，每天泡脚"
     )
     assert {"用户每天吃降压药", "用户每天泡脚"} <= facts.keys()
-    facts, agent = after(
-        house, verdicts((1, "ended", "都停了"), (2, "ended", "都停了"), (3, "ended", "都停了")), words="都停了"
-    )
+    facts, agent = after(house, verdicts(*((number, "ended", "都停了") for number in range(1, 5))), words="都停了")
     assert not {"用户每天吃降压药", "用户每天泡脚"} & facts.keys()
     told = {hit.text for hit in agent.recall("我还吃降压药没，还泡脚没").hits if hit.recipe == "former"}
-    assert len(told) == 2 and all("现在不是了" in text and "“都停了”" in text for text in told)
+    assert {"降压药" in text for text in told} == {True, False} and all(
+        "现在不是了" in text and "“都停了”" in text for text in told
+    )
     assert not [hit for hit in agent.recall("下雨了").hits if hit.recipe == "former"]
 
 
