@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from moechat.language import words
@@ -117,6 +118,7 @@ def of(text: str) -> int:
     )
 
 
+@lru_cache(maxsize=4096)
 def telling_of(text: str) -> str:
     """What two tellings of the same everyday thing share: the letters of a text without its words of time."""
     return re.sub(r"\W", "", _FORMS["time_told"].sub("", words.fold(text)))

@@ -16,7 +16,7 @@ from statistics import fmean
 from moechat.model import FactDraft
 from moechat.reading import eating
 from moechat.rules import foods
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, letters_of
 from moechat.rules.table import PatternTable
 from moechat.rules.values import Speech
 
@@ -51,7 +51,7 @@ def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator
     """Each thing that the user's body does not take or that rules some out, with the clause that says it."""
     templates, zh = _TEMPLATES[message.patterns.language], message.patterns.language == "zh"
     for part in parts_of(text) if clauses else ():
-        clause = next((one for one in clauses if _folded(part.head) in _folded(one.text)), clauses[0])
+        clause = next((one for one in clauses if letters_of(part.head) in letters_of(one.text)), clauses[0])
         without_kin = re.sub(rf"[我俺咱][们家的]*(?:{message.patterns['PERSON'].pattern})", "", part.whole)
         if zh and clause.owner not in (USER, UNKNOWN, OTHER) and not _SELF.search(without_kin):
             continue  # A Chinese clause that names nobody goes on with whom the one before it named.
@@ -125,7 +125,3 @@ def _cut(text: str) -> Iterator[tuple[str, str]]:
             is_bare = names and _is_bare(foods.besides(piece, eating.FOOD, eating.STATE))
     for first, last, begin, end in rows:
         yield text[first:last], text[begin:end]
-
-
-def _folded(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())

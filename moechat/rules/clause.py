@@ -17,6 +17,7 @@ from moechat.when import LONGEST_READ
 
 Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", "wish", "plan", "past", "hearsay"]
 
+SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 MAX_SENTENCES, LONGEST_SENTENCE = 200, 400  # What is beyond is not read: a pattern may take the square of a length.
 _CAPITAL = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]")
 _RUN = re.compile(r"([^\w\n])\1{3,}")
@@ -262,3 +263,8 @@ class _ClauseReader:
         rows = (row for row in self._table.rows["moods"] if row.what.endswith(where) and row.pattern.search(text))
         row = next(rows, None)
         return cast(Mood, row.what.split()[0]) if row else None
+
+
+def letters_of(text: str) -> str:
+    """The letters and digits of a text, in small letters."""
+    return "".join(char for char in text.casefold() if char.isalnum())

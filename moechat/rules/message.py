@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Literal
 
 from moechat.reading.saying import Saying, saying
-from moechat.rules.clause import IN_DOUBT, Clause, Mood, meant, read_clauses
+from moechat.rules.clause import IN_DOUBT, Clause, Mood, letters_of, meant, read_clauses
 from moechat.rules.table import Language, table
 from moechat.when import LONGEST_READ
 from moechat.when.names import HAN_CHARACTER
@@ -52,13 +52,13 @@ class Reading:
 
     def holding(self, quote: str) -> tuple[Clause, ...]:
         """The clauses that hold these words, or stand in them; letters and digits alone count."""
-        words = _folded(quote)
+        words = letters_of(quote)
         return tuple(clause for clause, own in self._letters if own and words and (own in words or words in own))
 
     @cached_property
     def _letters(self) -> tuple[tuple[Clause, str], ...]:
         """Each clause with its letters and digits."""
-        return tuple((clause, _folded(clause.text)) for clause in self.clauses)
+        return tuple((clause, letters_of(clause.text)) for clause in self.clauses)
 
 
 def read(text: str, before: Sequence[str] = (), after: str = "", language: Language | None = None) -> Reading:
@@ -121,7 +121,3 @@ def language_of(text: str, language: Language | None = None) -> Language:
     if not chinese and not latin:
         return language or "zh"
     return "zh" if chinese >= latin else "en"
-
-
-def _folded(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())

@@ -13,7 +13,7 @@ from moechat.reading import frames
 from moechat.reading.frames import Value
 from moechat.reading.matter import matter
 from moechat.reading.saying import saying
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, Mood
+from moechat.rules.clause import OTHER, SENTENCE, UNKNOWN, USER, Clause, Mood, letters_of
 from moechat.rules.table import PatternTable
 from moechat.rules.values import Speech, age_of, article, day_of
 from moechat.when.names import has_han
@@ -30,7 +30,6 @@ _MOODS: dict[str, tuple[Mood, ...]] = {
     **dict.fromkeys(_NAMES, ("said", "plan", "past")),
     "birthday": ("said", "plan"),
 }
-_SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 _SMALL = re.compile(r"(?<![\w'’])(?!(?:an?|the|of|in|on|at|upon|near|outside|and|for)\b)[a-z]")
 _SELF = re.compile(r"我|俺|咱|本人|\b(?:i|i['’]?(?:m|ve|d|ll)|my|me|mine|we|us|our)\b", re.IGNORECASE)
 _ANOTHER = re.compile(
@@ -40,14 +39,14 @@ _ANOTHER = re.compile(
 
 def heard(text: str, parts: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, FactDraft]]:
     """Each fact, with the clause that states it."""
-    folded = [_folded(part.text) for part in parts]
+    folded = [letters_of(part.text) for part in parts]
     at = 0
-    for sentence in _SENTENCE.finditer(text):
+    for sentence in SENTENCE.finditer(text):
         words = sentence[0][: frames.LONGEST]
         values = frames.values(words) if parts else ()
         tells_own_name = any(value.kind == "name" for value in values)
         for value in values:
-            own = _folded(words[value.start : value.end])
+            own = letters_of(words[value.start : value.end])
             place = next((i for i in range(at, len(parts)) if own and own in folded[i]), None)
             if place is None or words.rfind("《", 0, value.start) > words.rfind("》", 0, value.start):  # within a title
                 continue
@@ -137,7 +136,3 @@ def _who(value: Value, words: str, patterns: PatternTable, whose: str) -> str:
     ]
     who = min(places, default=(0, ""))[1]
     return who or (("宠物" if patterns.language == "zh" else "pet") if name == "PET" else "")
-
-
-def _folded(text: str) -> str:
-    return "".join(char for char in text.casefold() if char.isalnum())

@@ -17,10 +17,9 @@ from moechat.model import Exchange, Fact, FactDraft, Understanding
 from moechat.reading.ended import is_over
 from moechat.reading.matter import matter
 from moechat.rules import message
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
+from moechat.rules.clause import OTHER, SENTENCE, UNKNOWN, USER, Clause
 from moechat.when.names import has_han, tongue_of
 
-_SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 _SELF = re.compile(r"我|俺|咱|阿拉|\b(?:i|i['’]?(?:m|ve|d|ll)|my|me|we|us|our)\b", re.IGNORECASE)
 _ENDS = {"work_lost": ("job", "employer"), "break_up": ("partner",)}
 """Which classes of facts a matter ends whose value the message does not name."""
@@ -54,7 +53,7 @@ def ending(
     clauses = [clause for clause in message.read(text, before).in_earnest if clause.mood in ("said", "past")]
     rulings, replaces = dict[FactDraft, None](), dict(understanding.replaces)
     bygone = list[FactDraft]()
-    for sentence in _SENTENCE.finditer(text):
+    for sentence in SENTENCE.finditer(text):
         quote = sentence[0].strip(" ,，")[:LONGEST_QUOTE]
         over = [
             one for one in named if any(_ends(one, place, sentence[0], clauses) for place in _places(one, sentence[0]))
