@@ -116,7 +116,7 @@ def letter(layers: Layers) -> Letter:
         episodes = layers.store.findings.by_ids(ids)
         there = [episodes[id_] for id_ in ids if id_ in episodes and id_ not in elsewhere]
         fitting = [one for one in there if one.event.mark != "delicate" and one.event.status not in ("planned", "open")]
-        return [as_told(one) for one in fitting[:LATELY]]
+        return sorted(map(as_told, fitting), key=lambda one: one.at or now, reverse=True)[:LATELY]
 
     def as_told(episode: Episode) -> Sentence:
         happened = episode.event.happened

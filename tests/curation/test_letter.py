@@ -45,6 +45,16 @@ def test_a_time_is_told_as_long_as_it_was_said(home: Home) -> None:
         assert sorted(map(str, lasting.values())) == ["04-01/04-30", "None"]
 
 
+def test_what_happened_last_stands_first_whenever_it_was_told(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        for text in ("昨天我去了西湖", "上个月我去了青岛"):
+            say(agent, text)
+            home.clock.advance(days=1)
+        agent.finish()
+        assert ["西湖" in text for text in texts(agent.memories.letter(), "happened")] == [True, False]
+
+
 def test_the_newest_page_of_her_diary_stands_first(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
