@@ -97,7 +97,7 @@ class DataError(MoeChatError):
 
     def __init__(self, file: Path | str, reason: str, *, line: int | None = None) -> None:
         self.file, self.reason, self.line = str(file), reason, line
-        place = f"{file}, line {line}" if line else str(file)
+        place = f"{self.file}, line {line}" if line else self.file
         super().__init__(f"{place}: {reason}")
 
 

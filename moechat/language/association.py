@@ -55,7 +55,7 @@ def base_words(
             single.add(words.fold(name))
         else:
             kept = re.sub(name_pattern(name), " ", kept, flags=re.IGNORECASE)
-    segments = words.words(sentence)
+    segments = words.words(sentence)[: words.SEGMENTED]
     joined = list(_joined(words.fold(sentence), segments, vocabulary)) if vocabulary else []
     pieces = single | {char for word in joined for char in word}
     ranked = words.keywords(kept, BASE_WORDS + len(pieces))

@@ -246,8 +246,10 @@ def _runs(text: str) -> Iterator[tuple[Sequence[str], str]]:
     """In the order of the text: the words of a run of Chinese characters, or a word of letters and digits."""
     left = SEGMENTED
     for run, word in _RUNS.findall(fold(text)):
-        beyond = [run[at : at + 2] for at in range(left, len(run), 2)]
-        yield (*_segment(run[:left]), *beyond), word
+        segments = _segment(run[:left]) if run else ()
+        if len(run) > left:
+            segments = (*segments, *(run[at : at + 2] for at in range(left, len(run), 2)))
+        yield segments, word
         left = max(0, left - len(run))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from moechat.encoder.builtin import builtin
@@ -17,6 +18,7 @@ from moechat.model import Fact, FactDraft
 from moechat.reading import nearness
 from moechat.reading.patterns import Patterns, patterns
 from moechat.reading.saying import DANGER, LIMITS
+from moechat.rules.clause import MAX_SENTENCES
 from moechat.rules.message import Reading
 from moechat.when.names import has_han, tongue_of
 
@@ -54,6 +56,7 @@ _GENERAL = frozenset(
 )
 
 
+@cache
 def _table(language: str) -> Patterns:
     return patterns(Path(__file__).with_name(f"boundaries.{language}.ini"), language)
 
@@ -65,7 +68,7 @@ def stated(reading: Reading, source: str, before: Sequence[str] = ()) -> list[Fa
         return []
     drafts: list[FactDraft] = []
     call = _table(reading.language)["asks"]["call"]
-    for sentence in _SENTENCE.findall(reading.text):
+    for sentence in _SENTENCE.findall(reading.text)[:MAX_SENTENCES]:
         topic = _asked(sentence.replace("’", "'").strip(), reading, before)
         if topic is not None:
             is_call = any(map(call.match, _clauses(sentence, reading.language)))
@@ -94,9 +97,9 @@ def _asked(sentence: str, reading: Reading, before: Sequence[str]) -> str | None
         if way or (asks["call"].match(clause) and not _INTRODUCES.search(reading.text)):
             return ""
         bar = NEAR_BY_FORM if asks["any"].match(clause) else NEAR if asks["manner"].search(clause) else 0.0
-        is_asked = any(one.mood == "question" for one in reading.holding(clause))
-        if bar and not is_asked and reading.saying.kind != DANGER and _near(clause, sentence) >= bar:
-            return ""
+        if bar and not any(one.mood == "question" for one in reading.holding(clause)):
+            if reading.saying.kind != DANGER and _near(clause, sentence) >= bar:
+                return ""
     return None
 
 

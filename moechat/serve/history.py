@@ -30,9 +30,9 @@ _NEXT_SPEAKER = re.compile(
 )
 _LABEL = re.compile(r"^([^\n:：]{1,60})[:：] ", re.M)  # Groups have the name of a character before what she says.
 # AstrBot says beside a message of a group who wrote it. No part of it is tried twice: a regular expression holds up everybody.
-_WROTE = r"User ID: [^\n]{0,99}?, Nickname: ([^\n\]<,]{1,60}+)"
+_WROTE = r"User ID: [^\n\[]{0,99}?, Nickname: ([^\n\]<,]{1,60}+)"
 _SENDER = re.compile(
-    rf"(?<!\s)\s*+(?:\[{_WROTE}[^\n\]<]{{0,300}}+\][^\n]{{0,300}}+\n"
+    rf"(?<!\s)\s*+(?:\[{_WROTE}[^\n\[\]<]{{0,300}}+\][^\n]{{0,300}}+\n"
     rf"|<system_reminder>\s*+{_WROTE}[^<]{{0,3000}}+</system_reminder>)"
 )
 _ABOUT_IT = re.compile(r"\bsummar|\btitle\b|point of view of|\bpause\b|总结|概括|摘要|标题|的视角", re.I)

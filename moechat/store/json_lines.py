@@ -17,6 +17,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import FileIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, unquote
@@ -27,7 +28,7 @@ from moechat.errors import DataError, MoeChatError, Withheld
 from moechat.store import disk
 from moechat.store.entries import LOG, Entry, Shape, UnknownEntry, is_text, list_of, one_of
 from moechat.store.plain import data_of, json_value, opened
-from moechat.store.records import append, put_in_place, sync_folder, unfinished
+from moechat.store.records import MOST_TOLD, append, put_in_place, sync_folder, unfinished
 
 END_BYTES = 64
 
@@ -99,11 +100,8 @@ class JsonLines:
 
     @property
     def problems(self) -> list[DataError]:
-        return [
-            DataError(self.path, f"a damaged line is passed over: {one.why}", line=one.number)
-            for one in self._aside
-            if one.why
-        ]
+        damaged = islice((one for one in self._aside if one.why), MOST_TOLD)
+        return [DataError(self.path, f"a damaged line is passed over: {one.why}", line=one.number) for one in damaged]
 
     def unread(self) -> tuple[bool, list[Entry]]:
         """Entries that were added since the last call, and whether the file is another one (read from its start)."""

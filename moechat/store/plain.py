@@ -7,6 +7,7 @@ something else of its reader. All of that is refused here, in words.
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -154,7 +155,7 @@ def json_value(text: str | bytes, *, decoder: json.JSONDecoder = _JSON) -> Any:
     Raises ValueError, and nothing else, where it is no JSON, has a number too long, or values nested too deep.
     """
     if isinstance(text, bytes):
-        text = text.decode("utf-8-sig")
+        text = text.removeprefix(codecs.BOM_UTF8).decode()
     try:
         value = decoder.decode(text.strip())
         return _JSON.decode(storable(json.dumps(value, ensure_ascii=False))) if _SURROGATE.search(text) else value

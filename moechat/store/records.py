@@ -24,6 +24,7 @@ from moechat.errors import DataError, shown
 from moechat.store import disk, plain
 
 _BOM = b"\xef\xbb\xbf"
+MOST_TOLD = 1000  # Of lines that are no records, or damaged, so many are named; the others wait until these are mended.
 LOCK_TIMEOUT_S = 10
 TRIES = 5  # A hand that saves the file in the same moment comes first.
 KEY_LINE = re.compile(rb"(?:^|(?<=\A\xef\xbb\xbf))(?![ \t\r\n#%]|\xef\xbb\xbf|---|\.\.\.)[^\n]+", re.MULTILINE)
@@ -131,12 +132,14 @@ def _parse_each(data: bytes, bounds: Iterable[tuple[int, int]], file: Path | str
         line = following + data.count(b"\n", place, start)
         following, place = line, start
         try:
-            value = plain.yaml_value(data[start:end], file, first_line=line)
+            # Without a colon it is no record, and need not be read.
+            value = plain.yaml_value(data[start:end], file, first_line=line) if b":" in data[start:end] else None
         except DataError as problem:
             problems.append(problem)
             continue
         if not isinstance(value, dict) or len(value) != 1:
-            problems.append(DataError(file, "not a record; expected `id: …` at the start of the line", line=line))
+            if len(problems) < MOST_TOLD:
+                problems.append(DataError(file, "not a record; expected `id: …` at the start of the line", line=line))
             continue
         ((key, content),) = value.items()
         if key in records:

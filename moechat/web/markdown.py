@@ -19,7 +19,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-MAX_CHARS, MAX_MARKS = 20_000, 2_000  # Beyond these many characters, or brackets and stars, text is shown as it is.
+# Beyond these many characters, marks or brackets text is shown as it is. For an open bracket the parser looks through the rest.
+MAX_CHARS = 20_000
 TAGS = {
     "p", "br", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "h3", "h4", "h5", "h6", "hr", "a", "small",
     "table", "thead", "tbody", "tr", "th", "td",
@@ -28,15 +29,14 @@ ATTRIBUTES = {"a": {"href", "target"}, "pre": {"data-language"}, "ol": {"start"}
 HIGHEST = 3  # The page and its rooms have the headings above.
 
 # Two asterisks are strong, one is an action; next to Chinese punctuation, too, where Markdown itself would see none.
-_MARK = re.compile(r"[\[*_~`|]")
+_MOST = ((re.compile(r"[*_~`|]"), 2_000), (re.compile(r"\["), 300))
 _STARRED = re.compile(r"(?<![*A-Za-z0-9_])(\*{1,2})(?![*\s])((?:(?!\1)[^\n])+?)(?<!\s)\1(?![*A-Za-z0-9_])")
 
 
 def html(text: str) -> str:
     """The text as HTML of ``TAGS``."""
-    end = min(
-        [len(text), MAX_CHARS, *(mark.start() for mark in islice(_MARK.finditer(text), MAX_MARKS, MAX_MARKS + 1))]
-    )
+    beyond = (islice(mark.finditer(text, 0, MAX_CHARS), most, most + 1) for mark, most in _MOST)
+    end = min([len(text), MAX_CHARS, *(mark.start() for marks in beyond for mark in marks)])
     drawn = _parser().render(text[:end])
     plain = f"<p>{nh3.clean_text(text[end:])}</p>" if end < len(text) else ""
     return nh3.clean(drawn, tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"}) + plain

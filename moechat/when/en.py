@@ -422,7 +422,7 @@ MAKERS |= {name: globals()[name] for name in PATTERNS if name in globals() and n
 ENGLISH = Language(
     patterns=PATTERNS,
     makers=MAKERS,
-    opening=r"(?i)(?<![A-Za-z])",  # A rule begins at the beginning of a word or number.
+    opening=r"(?i)(?<![a-z])(?=[a-z]|'\d|(?<!\d)\d)",  # A rule begins at the beginning of a word or number.
     plain=PLAIN,
     gap=r"\s*,?\s*(?:(?:of|in|on|at|around|the|from|during|back|between)\s*)*",
     to=r"\s*(?:to|until|till|through|thru|-+|–|—|~)\s*(?:the\s*)?",

@@ -23,7 +23,7 @@ class Language:
     """How a language says times.
 
     ``patterns`` are tried in their order, and the first that fits wins. ``makers`` say what they mean; a pattern without a maker
-    only covers what is no time. Each begins with ``opening``. Characters of ``plain`` are read as others.
+    only covers what is no time. Each begins at an ``opening``. Characters of ``plain`` are read as others.
 
     The rest is glue. ``gap`` may stand inside an expression, ``to`` between the ends of a range, ``also`` between two
     expressions that share what contains the first; after ``between`` it makes a range too. What ``refers`` to a day that is
@@ -47,13 +47,9 @@ class Language:
 
     def pieces(self, text: str, ctx: TextContext) -> list[Piece]:
         """The time words of a text in order; offsets are those of the text as given."""
-        text = text.translate(self.plain)
         pieces: list[Piece] = []
-        at = 0
-        while match := self._any_pattern.search(text, at):
-            make = self.makers.get((match.lastgroup or "")[2:])
-            at = max(match.end(), match.start() + 1)
-            if make:
+        for match in self._matches(text.translate(self.plain)):
+            if make := self.makers.get((match.lastgroup or "")[2:]):
                 try:
                     pieces += make(match, ctx)
                 except (ValueError, OverflowError):
@@ -62,7 +58,19 @@ class Language:
 
     def unread(self, text: str) -> str:
         """The text with spaces for what some pattern covers: a time, or what only looks like one."""
-        return self._any_pattern.sub(lambda match: " " * len(match.group()), text.translate(self.plain))
+        rest = text.translate(self.plain)
+        for match in self._matches(rest):
+            rest = rest[: match.start()] + " " * len(match.group()) + rest[match.end() :]
+        return rest
+
+    def _matches(self, text: str) -> Iterator[re.Match[str]]:
+        """What one search after another would find, asked place by place: a search through a long text keeps the interpreter
+        to itself until it ends."""
+        at = 0
+        for place in compiled(self.opening).finditer(text):
+            if place.start() >= at and (match := self._any_pattern.match(text, place.start())):
+                at = max(match.end(), match.start() + 1)
+                yield match
 
     @cached_property
     def _any_pattern(self) -> re.Pattern[str]:

@@ -262,6 +262,15 @@ def test_a_strange_form_is_a_wrong_word(register: Register, form: bytes) -> None
     assert at.post("/login", json={"word": "x"}, headers={"origin": LAN}).status_code == 415
 
 
+def test_a_body_that_is_too_large_is_refused_in_the_browsers_language(register: Register) -> None:
+    at = client(Door(register=register), LAN)
+    headers = {"content-type": "application/x-www-form-urlencoded", "origin": LAN}
+    english = at.post("/login", content=b"x" * 5000, headers=headers | {"accept-language": "en-GB"})
+    chinese = at.post("/login", content=b"x" * 5000, headers=headers | {"accept-language": "zh-CN"})
+    assert (english.status_code, chinese.status_code) == (413, 413)
+    assert english.text.isascii() and not chinese.text.isascii()
+
+
 def test_the_login_page_speaks_the_browsers_language_and_asks_nobody_else(register: Register) -> None:
     at = client(Door(register=register), LAN)
     chinese = at.get("/login", headers={"accept-language": "zh-CN"})

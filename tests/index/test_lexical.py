@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -159,6 +160,18 @@ def test_damaged_files_open_empty_and_can_be_written_again(tmp_path: Path, damag
         index.add(doc, text.split())
     index.flush()
     assert LexicalIndex(tmp_path).count == 5
+
+
+def test_an_index_that_does_not_say_of_each_part_what_was_removed_is_made_anew(tmp_path: Path) -> None:
+    index = filled(folder=tmp_path)
+    index.flush()
+    index.add(9, ["new"])
+    index.flush()
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(manifest | {"dead": manifest["dead"][:-1]}), encoding="utf-8")
+    index = LexicalIndex(tmp_path)
+    assert (index.stale, index.count) == (True, 0)
 
 
 def test_an_empty_index_and_an_empty_query_find_nothing():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from moechat.index import traits
 from moechat.index.hybrid import Doc, HybridIndex
 from moechat.index.ranking import ENOUGH, ENOUGH_WORDS, LATIN, TELLS, UNHEARD_NAME, WEIGHTS, Floor
 
@@ -85,6 +86,13 @@ def test_what_asks_nothing_or_names_a_stranger_must_belong_by_more() -> None:
         "Where did Caroline find the parrot?": 1.0 + LATIN + UNHEARD_NAME, "Wish me luck": 1.0 + LATIN + TELLS,
     }  # fmt: skip
     assert {text: Floor.of(text, diary(60), 0.3).bar for text in bars} == pytest.approx(bars)
+
+
+def test_a_message_tells_as_far_as_it_asks_nothing() -> None:
+    assert traits.telling("我养了一只猫") == traits.telling("我养了一只猫。它叫汤圆。") == 1.0
+    assert traits.telling("我的猫叫什么来着") == 0.0
+    assert 0.5 < traits.telling("我养了一只猫，昨天刚从救助站接回家。叫什么好？") < 0.6
+    assert 0.6 < traits.telling("我养了一只猫，它叫什么好呢。昨天刚从救助站接回家的。") < 0.7
 
 
 def test_of_a_short_telling_only_what_it_names_is_meant() -> None:

@@ -16,7 +16,7 @@ from moechat.errors import EmbeddingError
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import Hit, Layer
 from moechat.rules import message
-from moechat.rules.clause import Clause
+from moechat.rules.clause import MAX_SENTENCES, Clause
 from moechat.when import LONGEST_READ, Span, resolve
 from moechat.when.names import has_han, tongue_of
 
@@ -66,9 +66,11 @@ class Memories:
         """What of a message can answer: all of it, or each sentence of a long one. Questions, requests and play cannot."""
         text = text[:LONGEST_READ]
         clauses = [clause.text for clause in message.read(text, before).clauses if self._tells(clause)]
-        parts = [text.strip()] if len(text) <= LONGEST_TOLD else [part.strip() for part in _SENTENCE.findall(text)]
-        telling = [(part, [one for one in clauses if one in part or len(parts) == 1]) for part in parts]
-        return [Told(layer, part, at, max(self._belongs(c, at) for c in own)) for part, own in telling if own]
+        belongs = {clause: self._belongs(clause, at) for clause in clauses}
+        sentences = [text] if len(text) <= LONGEST_TOLD else _SENTENCE.findall(text)
+        parts = list(dict.fromkeys(map(str.strip, sentences)))[:MAX_SENTENCES]
+        telling = [(part, [own for one, own in belongs.items() if one in part or len(parts) == 1]) for part in parts]
+        return [Told(layer, part, at, max(own)) for part, own in telling if own]
 
     def _tells(self, clause: Clause) -> bool:
         ears = self._ears

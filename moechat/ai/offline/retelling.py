@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from moechat.when import LONGEST_READ
+
 _LABEL = re.compile(r"([^：:\n]{1,30})(?:：|: )(.*)", re.S)
 ENDS = " \t\n　。．.!！,，;；~～…"
 
@@ -82,7 +84,7 @@ def retold(text: str, words: set[str], character_name: str, user_name: str, lang
     """
     from moechat.language.words import tokens
 
-    text = text.replace("{{user}}", user_name or "you").replace("{{char}}", character_name)
+    text = text[:LONGEST_READ].replace("{{user}}", user_name or "you").replace("{{char}}", character_name)
     if (named := _LABEL.match(text)) and set(tokens(named[1])) & set(tokens(named[2])):
         text = named[2]  # the keyword before a description that says itself what it is about
     if len(character_name) > 1:
