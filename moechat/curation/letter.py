@@ -99,7 +99,7 @@ def letter(layers: Layers) -> Letter:
     of_you = [fact for fact in _once([*care, *always, *own, *mine]) if fact.id not in elsewhere]
 
     def told(text: str) -> str:
-        return to_you(called.line(text), character.user_name)
+        return called.line(to_you(text, character.user_name))
 
     def as_sentence(fact: Fact, until: str = "") -> Sentence:
         since = fact.draft.start or (f"{fact.at:%Y-%m-%d}" if fact.at else "")

@@ -55,6 +55,14 @@ def test_what_happened_last_stands_first_whenever_it_was_told(home: Home) -> Non
         assert ["西湖" in text for text in texts(agent.memories.letter(), "happened")] == [True, False]
 
 
+def test_english_is_told_in_english_to_somebody_with_a_chinese_name(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, "I hate cilantro")
+        agent.finish()
+        assert texts(agent.memories.letter(), "of_you") == ["You hate cilantro"]
+
+
 def test_the_newest_page_of_her_diary_stands_first(home: Home) -> None:
     with home.open() as house:
         agent = house.agent()
