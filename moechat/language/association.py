@@ -47,15 +47,16 @@ def base_words(
     sentence: str, *, names: Iterable[str] = (), vocabulary: Container[str] = frozenset()
 ) -> tuple[list[str], list[str]]:
     """(the sentence's words, the base words of an expansion): its ten best keywords without the user's and the
-    character's name. Neighbours that are one word of ``vocabulary`` (a friend's name that no dictionary has) come first."""
-    kept = sentence
+    character's name. Neighbours that are one word of ``vocabulary`` (a friend's name that no dictionary has) come first.
+    Of a long text the beginning is looked at."""
+    sentence = kept = sentence[: words.SEGMENTED]
     single = set()
     for name in filter(None, map(str.strip, names)):
         if len(name) == 1:  # 禾 is a name, the 禾 of 禾苗 is none
             single.add(words.fold(name))
         else:
             kept = re.sub(name_pattern(name), " ", kept, flags=re.IGNORECASE)
-    segments = words.words(sentence)[: words.SEGMENTED]
+    segments = words.words(sentence)
     joined = list(_joined(words.fold(sentence), segments, vocabulary)) if vocabulary else []
     pieces = single | {char for word in joined for char in word}
     ranked = words.keywords(kept, BASE_WORDS + len(pieces))

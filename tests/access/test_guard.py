@@ -271,6 +271,12 @@ def test_a_body_that_is_too_large_is_refused_in_the_browsers_language(register: 
     assert english.text.isascii() and not chinese.text.isascii()
 
 
+@pytest.mark.parametrize(("path", "status"), [("/v1/large", 200), ("/v1/large/", 200), ("/v1/small", 413)])
+def test_some_addresses_take_more_than_others(path: str, status: int) -> None:
+    at = client(Door(bodies={"/large": 10_000}, max_body=100))
+    assert at.post(path, json={"text": "x" * 5000}).status_code == status
+
+
 def test_the_login_page_speaks_the_browsers_language_and_asks_nobody_else(register: Register) -> None:
     at = client(Door(register=register), LAN)
     chinese = at.get("/login", headers={"accept-language": "zh-CN"})

@@ -65,6 +65,12 @@ def test_world_info_becomes_a_card_entry_and_comes_back_with_all_fields() -> Non
     assert book.entries_of({"entries": [entry]}, "a")[0] == book.entries_of({"entries": {"0": WORLD_ENTRY}}, "a")[0]
 
 
+def test_an_entry_of_a_card_stands_behind_the_character_unless_it_says_before() -> None:
+    common = {"content": "x", "enabled": True, "insertion_order": 1, "extensions": {}}
+    entries = [{"keys": ["a"], "position": "before_char", **common}, {"keys": ["b"], **common}]
+    assert [one["position"] for one in book.worlds_of({"entries": entries, "extensions": {}})] == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "value"),
     [

@@ -113,6 +113,10 @@ def test_a_name_is_not_looked_for_inside_other_words() -> None:
     assert "禾苗" in base_words("禾苗长高了", names=["禾"])[1]
 
 
+def test_a_name_is_left_out_however_it_is_written() -> None:
+    assert base_words("ann and MARA watered the seedlings", names=["Ann", "Mara"])[1] == ["watered", "seedlings"]
+
+
 def test_a_word_that_the_segmenter_cuts_is_whole_where_it_is_known() -> None:
     assert "拿铁" not in base_words("要不要喝杯拿铁")[1]
     assert base_words("要不要喝杯拿铁", vocabulary={"拿铁"})[1][0] == "拿铁"

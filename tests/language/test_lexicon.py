@@ -42,6 +42,10 @@ def test_any_string_is_cut() -> None:
         Lexicon().count(text)
 
 
+def test_the_kind_of_a_word_is_that_of_the_dictionary_and_none_of_half_a_character() -> None:
+    assert [LEXICON.kind(word) for word in ("西湖", "喝", "一\ud800")] == ["ns", "vg", ""]
+
+
 def test_threads_that_read_the_same_words_cut_alike() -> None:
     lexicon, cuts = Lexicon(), list[list[str]]()
     threads = [threading.Thread(target=lambda: cuts.append(lexicon.cut(TALK))) for _ in range(8)]

@@ -123,6 +123,12 @@ def test_what_is_no_record_is_named() -> None:
         assert parsed.problems
 
 
+def test_behind_thousands_of_damaged_lines_a_record_is_read() -> None:
+    parsed = records.parse(b"1\n" * 3000 + b"a: one\n", "f")
+    assert [(one.key, one.line) for one in parsed.records] == [("a", 3001)]
+    assert [problem.line for problem in parsed.problems] == [*range(1, records.MOST_TOLD + 1)]
+
+
 def test_bytes_that_are_not_utf8_are_named_by_line_and_never_raise() -> None:
     parsed = records.parse("a: b\nc: 你\n".encode("gbk"), "f")
     assert [p.line for p in parsed.problems] == [2]

@@ -183,6 +183,13 @@ def test_a_link_says_where_it_leads_and_no_image_is_loaded() -> None:
     assert "<img" not in drawn
 
 
+def test_what_stands_behind_hundreds_of_brackets_is_shown_as_it_is() -> None:
+    link = "[这里](https://example.com/a)"
+    assert markdown.html("[" * 200 + link).count("<a ") == 1
+    drawn = markdown.html("[" * 300 + f"{link} <b>")
+    assert "<a " not in drawn and f"{link} &lt;b&gt;" in Reader(drawn).text.replace("<", "&lt;").replace(">", "&gt;")
+
+
 @given(st.text(alphabet="*_`#>-|[]()!<>&\\\n a1。中:/", max_size=200))
 def test_whatever_is_written_gives_known_tags_alone(text: str) -> None:
     reader = Reader(markdown.html(text))

@@ -9,11 +9,15 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from time import thread_time
 
 import pytest
 
 from moechat.when import asks, en_times, resolve, zh_times
 from moechat.when.anchors import PATTERNS as ANCHOR_PATTERNS
+from moechat.when.en import ENGLISH
+from moechat.when.expression import Language
+from moechat.when.zh import CHINESE
 
 CHINA = timezone(timedelta(hours=8))
 NOWS = [
@@ -94,6 +98,37 @@ def test_no_sentence_of_time_words_raises(seed: int) -> None:
         if rng.random() < 0.1:
             text = text.translate(str.maketrans("ski'", "ſKı’"))
         read(text, rng.choice(NOWS))
+
+
+@pytest.mark.parametrize("language", [CHINESE, ENGLISH], ids=["zh", "en"])
+def test_what_is_found_place_by_place_is_what_a_search_finds(language: Language) -> None:
+    rng, words = random.Random(5), vocabulary()
+    for _ in range(60):
+        name = rng.choice(("zh", "en"))
+        text = (
+            rng.choice(("", " "))
+            .join(rng.choice(words[name]) for _ in range(rng.randint(1, 12)))
+            .translate(language.plain)
+        )
+        found, at = [], 0
+        while match := language._any_pattern.search(text, at):
+            found.append(match.span())
+            at = max(match.end(), match.start() + 1)
+        assert [match.span() for match in language._matches(text)] == found, text
+        rest = language.unread(text)
+        assert rest == "".join(" " if any(a <= at < b for a, b in found) else char for at, char in enumerate(text))
+
+
+@pytest.mark.parametrize("piece", ["\n", "\t ", "\u3000", "'", "-", "a ", "1", "1\n", "的", "the "])
+def test_no_single_place_of_a_page_takes_long(piece: str) -> None:
+    """The interpreter serves nobody else while one place is looked at."""
+    text = (piece * 4000)[:4000]
+    for language in (CHINESE, ENGLISH):
+        began, longest = thread_time(), 0.0
+        for place in range(0, len(text), 40):
+            language._any_pattern.match(text, place)
+            longest, began = max(longest, thread_time() - began), thread_time()
+        assert longest < 0.05
 
 
 def sample_texts() -> Iterator[str]:
