@@ -10,6 +10,7 @@ import contextlib
 import gc
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import itertools
 import json
 import math
@@ -175,14 +176,16 @@ class Importer(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoade
     """Imports a mutant in place of its module."""
 
     def __init__(self, mutant: Mutant) -> None:
-        name = mutant.module.removesuffix(".py").replace("/", ".")
+        name = mutant.module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         super().__init__(name, str(ROOT / mutant.module))
         self._mutant = mutant
 
     def find_spec(
         self, fullname: str, path: object = None, target: object = None
     ) -> importlib.machinery.ModuleSpec | None:
-        return importlib.machinery.ModuleSpec(fullname, self, origin=self.path) if fullname == self.name else None
+        return (
+            importlib.util.spec_from_file_location(fullname, self.path, loader=self) if fullname == self.name else None
+        )
 
     def get_code(self, fullname: str) -> CodeType:
         return compile(self._mutant.source, self.path, "exec", dont_inherit=True)
