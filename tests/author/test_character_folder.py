@@ -106,6 +106,9 @@ def test_a_preview_shows_what_a_card_holds_and_what_is_not_obeyed(folder: Path) 
     }  # fmt: skip
     odd = character_folder.preview(CardFile("json", V1 | {"scenario": "{{idle}} and {{idle}} {{char}}"}))
     assert (odd.form, odd.entries, odd.has_picture, odd.unheeded) == ("v1", 0, False, {"{{idle}}": 1})
+    liked = deepcopy(V3)
+    liked["data"]["extensions"] |= {"fav": True, "talkativeness": "0.5"}
+    assert character_folder.preview(CardFile("png", liked, b"a picture")).unheeded == shown.unheeded
 
 
 def test_a_card_without_a_book_that_holds_entries_is_named(folder: Path) -> None:
