@@ -43,6 +43,7 @@ NO_MATTER = frozenset(
     "everyday day joke figure quote suppose question greeting goodnight other record role advice".split()
 )
 NO_MATTER_STEP = 2
+NO_LIMIT_STEP = 3  # Of sayings that set no limit one in so many is an example of those.
 # Sayings that may ask for what is asked; of all others one in so many is an example of none.
 MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other takeback none".split()), 6
 ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.4, LOW: 0.4}
@@ -239,7 +240,8 @@ if __name__ == "__main__":
     fit(MATTERS, {}, small_talk[::NO_MATTER_STEP])
     others = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind not in MAY_ASK]
     fit(ASKED, ASKED_FLOORS, others[::ASKED_STEP])
-    fit(LIMITS, {})
+    spoken = [Example(one.text, "sets" if one.kind == "limit" else EVERYDAY) for one in examples(SAYINGS)]
+    fit(LIMITS, {}, [one for at, one in enumerate(spoken) if one.kind != EVERYDAY or at % NO_LIMIT_STEP == 0])
     fit(ENDED, {}, with_masks(frames.examples())[::MASKED_STEP])
     fit(EATING, {})
     fit(SAYINGS, FLOORS)

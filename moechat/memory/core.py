@@ -69,7 +69,7 @@ class _FoundFacts:
 
     @cached_property
     def boundaries(self) -> list[Fact]:
-        return [fact for fact in self.facts if fact.draft.kind == "boundary" and fact.draft.polarity > 0]
+        return [fact for fact in self.facts if fact.draft.kind == "boundary"]
 
     def rivals(self, draft: FactDraft) -> list[Fact]:
         """The facts that a draft may restate or contradict, in order."""

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from moechat.ai.offline.lines import numbers
 from moechat.ai.wire import marked
 from moechat.errors import DataError
+from moechat.language import words
 from moechat.memory.former import Former
 from moechat.model import LONG_AGO, Episode, Fact, Hit, Lore, Recollection
 from moechat.reading.saying import saying
@@ -19,7 +20,7 @@ from moechat.recall.fragments import Names
 from moechat.recall.profile import Stable
 from moechat.settings.character import USER_NAMES, Character
 from moechat.settings.prompts import Prompts
-from moechat.when.names import WEEKDAYS
+from moechat.when.names import WEEKDAYS, tongue_of
 from moechat.when.span import away, in_zone
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ OF_NOW = ("days", "ours", "mood", "daybook")  # Blocks of the recipes that no ra
 MOST_DAYS = 3
 MOMENT_AGO = timedelta(hours=1)  # Until then the prompt says that something was said a moment ago in another talk.
 AGO = timedelta(hours=20)  # After this pause the prompt says how long ago the last talk was.
+_MEANT = {"zh": "（说的是：{matter}）", "en": " (about {matter})"}
 
 NOTHING_STABLE = Stable(LONG_AGO)
 
@@ -65,9 +67,15 @@ def names_of(character: Character) -> Names:
 
 
 def boundaries_block(prompts: Prompts, names: Mapping[str, str], boundaries: Sequence[Fact]) -> str:
-    """What the user asks to be kept to, word for word."""
-    entries = "\n".join(f"- {' '.join(fact.text.split())}" for fact in boundaries)
-    return prompts.fill("boundaries", **names, entries=entries)
+    """What the user asks to be kept to, word for word, and whom or what that means where the words do not say it."""
+    entries = []
+    for fact in boundaries:
+        text, matter = " ".join(fact.text.split()), fact.draft.target.split()
+        is_named = not matter or any(word in words.fold(text) for word in map(words.fold, matter))
+        entries.append(
+            f"- {text}" if is_named else f"- {text}" + _MEANT[tongue_of(text)].format(matter=" ".join(matter))
+        )
+    return prompts.fill("boundaries", **names, entries="\n".join(entries))
 
 
 class PromptTail:

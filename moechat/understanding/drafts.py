@@ -32,6 +32,7 @@ from moechat.reading.saying import mark as mark_of
 from moechat.rules import message
 from moechat.rules import reading as rules
 from moechat.rules.activation import corrected
+from moechat.rules.boundaries import sentence_of
 from moechat.topic_path import topic_path
 from moechat.understanding import answer, gate
 from moechat.when import precision_of
@@ -155,6 +156,9 @@ class CheckedAnswer:
             "mark": (fact.mark if self._trusted else "") or mark_of(fact.text, fact.keyword),
             "start": self._dated(fact.start, cited), "until": self._dated(fact.until, cited) or ("past" if fact.until else ""),
         }  # fmt: skip
+        if fact.kind == "boundary":  # It is kept word for word, and holds, whichever way its matter is put.
+            text = sentence_of(quote.exchange.user, fact.quote) if quote else fact.text
+            values |= {"text": text, "entity": "user", "polarity": 1}
         draft = FactDraft(**values)
         self._facts[draft] = None
         self._stand(draft, quote, entity, fact.replaces)

@@ -10,7 +10,9 @@ from understanding.talks import replay
 
 QUICK = ("en2", "zh2")
 LEAST = {"week": 0.95, "year": 0.85}
-NOT_YET = {("我不让提的是谁", "year")}  # Who is off limits is not raised; a question about just that should lift it.
+NOT_YET = {
+    ("我哪天分的手", "year")
+}  # Without a model another line of that month stands there by chance; the day in neither.
 
 
 @pytest.mark.parametrize(
