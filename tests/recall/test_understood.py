@@ -43,7 +43,7 @@ def finds(agent: Agent, question: str, words: str) -> bool:
 def test_an_exchange_is_found_by_what_a_model_wrote_of_it_and_never_by_what_the_rules_did(
     tmp_path: Path, by: Author
 ) -> None:
-    home = Home.build(tmp_path, recall={"deadline_ms": 20_000})
+    home = Home.build(tmp_path, recall={"deadline_ms": 20_000, "what_matters": False})
     with home.connected(model=silent(), embedder=BuiltinEmbedder()) as house:
         agent = house.agent()
         said = [f"{PAST[n % 6]}，第{n}回" for n in range(80)]
