@@ -290,7 +290,7 @@ def stated(talk: Talk, messages: Sequence[Message], turn: str, never: Sequence[s
     own = [
         line
         for line in lines
-        if not line.startswith(quoted)
+        if not line.startswith((*quoted, "["))  # The day of a quotation stands in brackets over it.
         and not re.search("以前：|Formerly: |^- 可能：|^- Perhaps: |拿不准|not certain", line)
     ]
     found = []
