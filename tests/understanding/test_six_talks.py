@@ -10,9 +10,6 @@ from understanding.talks import replay
 
 QUICK = ("en2", "zh2")
 LEAST = {"week": 0.95, "year": 0.85}
-NOT_YET = {
-    ("我哪天分的手", "year")
-}  # Without a model another line of that month stands there by chance; the day in neither.
 
 
 @pytest.mark.parametrize(
@@ -22,7 +19,7 @@ def test_a_talk_is_remembered_a_week_and_a_year_later(name: str, tmp_path: Path)
     talk = replay.Talk.read(name)
     without, read = (replay.live(talk, kind, tmp_path / kind) for kind in ("none", "first-class"))
     assert (read.false, read.unfitting) == ([], [])
-    assert without.answered - read.answered <= NOT_YET
+    assert without.answered <= read.answered
     for after, least in LEAST.items():
         answered, missed = ({one for one, when in asked if when == after} for asked in (read.answered, read.unanswered))
         assert len(answered) >= int(least * len(answered | missed)), missed
