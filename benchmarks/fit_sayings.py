@@ -18,24 +18,26 @@ from numpy.typing import NDArray
 from scipy.linalg import solve
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
+from scipy.special import expit
 
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames
+from moechat.reading.about import ABOUT
 from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW
 from moechat.reading.eating import EATING
 from moechat.reading.ended import ENDED, MASK
 from moechat.reading.frames import Frame, Frames
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
-from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS, MATTERS, SAYINGS
+from moechat.reading.saying import CUES, DANGER, DANGER_OTHER, DANGERS, EVERYDAY, LIMITS, MATTERS, SAYINGS, cues
 from moechat.when.names import tongue_of
 
 AXES = 192
-RIDGE, POWER = 0.2, 0.75
-FOLDS = 5
+RIDGE, POWER, DANGER_RIDGE = 0.2, 0.75, 0.1
+FOLDS = 3
 RARE = 2  # A run of letters counts from this many examples on.
-# From these scores on danger is heard, the user's own and another's. They were chosen by hand on sets of unseen hands that had
+# From these log odds on danger is heard, the user's own and another's. They were chosen by hand on sets of unseen hands that had
 # been looked at by then; benchmarks/sayings.py tells what they hear.
-FLOORS = {DANGER: 0.34, DANGER_OTHER: 0.34}
+FLOORS = {DANGER: -1.0, DANGER_OTHER: 0.0}
 MASKED_STEP = 8  # Of what frames tell as so, one in so many is an example of what is not over.
 FINDING_RIDGE = 0.5
 # Sayings of these kinds tell of nothing that moves a life; every second of them is enough.
@@ -46,6 +48,11 @@ NO_MATTER_STEP = 2
 NO_LIMIT_STEP = 3  # Of sayings that set no limit one in so many is an example of those.
 # Sayings that may ask for what is asked; of all others one in so many is an example of none.
 MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other takeback none".split()), 6
+# Sayings of these kinds are about nothing that a remark could take up; one in so many of them is an example of that.
+ABOUT_NOTHING, ABOUT_STEP = (
+    frozenset("joke figure quote suppose question greeting goodnight role record advice none".split()),
+    30,
+)
 ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.4, LOW: 0.4}
 # A feature of frames counts from this many words on; of this share of examples the words' own letters are left out.
 FRAMES_RARE, FRAMES_RIDGE, FRAMES_STEPS, UNSEEN = 3, 0.3, 60, 0.4
@@ -100,6 +107,27 @@ def weighed(sayings: Sequence[Example], numbers: Mapping[str, float], *, folds: 
     return near, left_out
 
 
+def of_danger(
+    kinds: Sequence[str], scores: Scores, sayings: Sequence[Example], numbers: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, NDArray[np.float64]]]:
+    """How much the (examples, kinds) scores of what was left out, and the cues of its words, say that a life is in danger, the
+    user's own and another's: ``numbers`` with the weights of both, by names as ``saying`` asks for them, and the log odds of
+    each example. Logistic regression."""
+    seen, weights, odds = np.hstack([scores, np.array([cues(one.text) for one in sayings])]), dict(numbers), {}
+    for whose in (DANGER, DANGER_OTHER):
+        signs = np.array([1.0 if one.kind == whose else -1.0 for one in sayings])
+
+        def cost(tried: NDArray[np.float64], signs: NDArray[np.float64] = signs) -> tuple[float, NDArray[np.float64]]:
+            missed = signs * (seen @ tried)
+            slope = seen.T @ (-signs * expit(-missed)) + DANGER_RIDGE * tried
+            return float(np.logaddexp(0, -missed).sum() + DANGER_RIDGE * tried @ tried / 2), slope
+
+        found = minimize(cost, np.zeros(seen.shape[1]), jac=True, method="L-BFGS-B").x
+        weights |= {f"{whose} {name}": float(one) for name, one in zip((*kinds, *CUES), found, strict=True)}
+        odds[whose] = seen @ found
+    return weights, odds
+
+
 def fit(folder: Path, floors: Mapping[str, float], beside: Sequence[Example] = ()) -> None:
     """Weigh a folder and tell how its kinds are told apart; ``floors`` are the scores from which a kind counts, ``beside`` are
     further examples of no kind of the folder's."""
@@ -110,12 +138,15 @@ def fit(folder: Path, floors: Mapping[str, float], beside: Sequence[Example] = (
     tones = [at for at, kind in enumerate(near.kinds) if kind != EVERYDAY]
     nearest = np.array(near.kinds)[tones][scores[:, tones].argmax(axis=1)]
     numbers = {**floors, "kind": float(np.quantile(scores[is_kind][:, tones].max(axis=1), NO_KIND))}
+    told = dict(zip(near.kinds, scores.T, strict=True))
+    if DANGER in floors:
+        numbers, told = of_danger(near.kinds, scores, sayings, numbers)
     right = (nearest == truth)[is_kind].mean()
     print(f"{folder.name}: {len(sayings)} examples, {right:.3f} of those left out are nearest to their own kind")
     for kind in near.kinds:
         own, took = truth == kind, (nearest == kind) & is_kind
         shares = (nearest[own] == kind).mean(), (truth[took] == kind).mean() if took.any() else 0
-        heard = {name: (scores[own, near.kinds.index(name)] >= floor).mean().round(3) for name, floor in floors.items()}
+        heard = {name: (told[name][own] >= floor).mean().round(3) for name, floor in floors.items()}
         print("{:14}{:5}  found {:.2f}  right {:.2f}  ".format(kind, own.sum(), *shares), heard)
     # The examples from elsewhere are watched where they stand.
     replace(near, numbers=numbers, examples=digest(examples(folder))).save(folder.with_suffix(".npz"))
@@ -240,10 +271,13 @@ if __name__ == "__main__":
     fit(MATTERS, {}, small_talk[::NO_MATTER_STEP])
     others = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind not in MAY_ASK]
     fit(ASKED, ASKED_FLOORS, others[::ASKED_STEP])
+    chatter = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind in ABOUT_NOTHING]
+    fit(ABOUT, {}, chatter[::ABOUT_STEP])
     spoken = [Example(one.text, "sets" if one.kind == "limit" else EVERYDAY) for one in examples(SAYINGS)]
     fit(LIMITS, {}, [one for at, one in enumerate(spoken) if one.kind != EVERYDAY or at % NO_LIMIT_STEP == 0])
     fit(ENDED, {}, with_masks(frames.examples())[::MASKED_STEP])
     fit(EATING, {})
-    fit(SAYINGS, FLOORS)
+    fit(SAYINGS, {})
+    fit(DANGERS, FLOORS, examples(SAYINGS))
     fit_findings()
     fit_frames()

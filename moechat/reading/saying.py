@@ -1,8 +1,9 @@
 """What kind of saying a message is, and whether it says that a life is in danger.
 
 The kinds are those of the examples in ``sayings``; ``everyday`` is of no kind, and no other kind is heard near it. Danger is
-decided twice, by nearness to examples and by plain words, and either suffices. Words that are only told, sung or laughed at
-decide nothing.
+decided twice, and either suffices: by plain words, and by nearness to those examples and the many in ``dangers`` that lie close
+to danger, where all kinds that a text is near to, and its words, have their weight. Words that are only told, sung or laughed at
+decide nothing by themselves.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ from moechat.reading.patterns import Patterns, patterns
 from moechat.when import LONGEST_READ
 from moechat.worker import COURTESY
 
-NEAR_DANGER = 0.1  # The sentences of a message are weighed for danger from this score of the whole.
+NEAR_DANGER = (
+    2.5  # The sentences of a message are weighed for danger where the whole lacks no more than these log odds.
+)
+TOLD = 0.75  # Danger is heard from so much more in a part of a message, and in what is told, sung or laughed at.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
-DANGER, DANGER_OTHER, EVERYDAY, RECORD, UNKNOWN = "danger", "danger_other", "everyday", "record", ""
-SAYINGS, LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("sayings", "limits", "matters"))
+DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
+CUES = ("own words", "other words", "told", "of another", "always")  # What counts beside the kinds, see ``cues``.
+SAYINGS, DANGERS, LIMITS, MATTERS = (
+    Path(__file__).with_name(name) for name in ("sayings", "dangers", "limits", "matters")
+)
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}")  # Whoever goes on without a stop is weighed part by part.
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
@@ -37,12 +44,13 @@ def _words() -> list[Patterns]:
 class Saying:
     """``kind`` is the name of the nearest examples (``reading/sayings``), "none", or "" where nothing could be weighed.
     ``is_outright``: danger is said in plain words, and not only near to examples of it. ``is_faint``: it lies nearer to everyday
-    messages than to its kind."""
+    messages than to its kind. ``is_near_danger``: it says that a life is in danger, or little less than that."""
 
     kind: str
     sentences: tuple[str, ...] = ()
     is_outright: bool = False
     is_faint: bool = False
+    is_near_danger: bool = False
 
     @property
     def is_danger(self) -> bool:
@@ -53,8 +61,11 @@ class Saying:
     def kinds(self) -> frozenset[str]:
         """Its kind and those of its sentences, weighed when they are first asked for."""
         near = nearness.fitted(SAYINGS) if self.sentences else None
-        others = (_kind(near, row) for row in near.scores(self.sentences)) if near else ()
-        return frozenset([self.kind, *(kind for kind in others if kind not in (DANGER, DANGER_OTHER))])
+        return (
+            frozenset([self.kind, *(_kind(near, row) for row in near.scores(self.sentences))])
+            if near
+            else frozenset([self.kind])
+        )
 
 
 @lru_cache(maxsize=512)
@@ -62,35 +73,55 @@ def saying(text: str) -> Saying:
     """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say: they are weighed one by
     one where the whole lies near it."""
     text = text[:LONGEST_READ].replace("’", "'")
-    kind = _danger_by_words(text)
-    is_outright = kind != UNKNOWN
-    near = nearness.fitted(SAYINGS) if text.strip() else None
-    if near is None:
-        return Saying(kind, is_outright=is_outright)
+    by_words = _danger_by_words(text)
+    near, dangers = (nearness.fitted(folder) if text.strip() else None for folder in (SAYINGS, DANGERS))
+    if near is None or dangers is None:
+        return Saying(
+            DANGER_OTHER if by_words and _is_of_another(text) else by_words,
+            is_outright=by_words != UNKNOWN,
+            is_near_danger=by_words != UNKNOWN,
+        )
     whole = near.scores([text.strip()])[0]
     sentences = _sentences(text)
-    nearest = _kind(near, whole)
-    if kind == UNKNOWN and not _is_told(text):
-        kind = nearest if nearest in (DANGER, DANGER_OTHER) else UNKNOWN
-        of_danger = max(whole[near.kinds.index(name)] for name in (DANGER, DANGER_OTHER))
-        if sentences and kind == UNKNOWN and of_danger >= NEAR_DANGER:
-            parts = {_kind(near, row) for row in near.scores(sentences)}
-            kind = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
-    if kind == DANGER and _is_of_another(text):
-        kind = DANGER_OTHER
-    kind = kind or (nearest if nearest not in (DANGER, DANGER_OTHER) else "none")
-    by_kind = dict(zip(near.kinds, whole.tolist(), strict=True))
-    return Saying(kind, sentences, is_outright, by_kind[EVERYDAY] > by_kind.get(kind, 0.0))
+    closely = dangers.scores([text.strip()])[0]
+    weights = _weights(dangers, closely, text)
+    danger = _danger(weights) if max(weights) >= TOLD * _is_told(text) or by_words else UNKNOWN
+    if sentences and danger == UNKNOWN and max(weights) >= -NEAR_DANGER:
+        each = [_weights(dangers, *one) for one in zip(dangers.scores(sentences), sentences, strict=True)]
+        parts = {_danger(one) for one in each if max(one) >= TOLD}
+        danger = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
+    kind = danger or _kind(near, whole)
+    by_kind = (dict(zip(one.kinds, row.tolist(), strict=True)) for one, row in ((near, whole), (dangers, closely)))
+    is_faint = any(scores[EVERYDAY] > scores.get(kind, 0.0) for scores in by_kind)
+    return Saying(kind, sentences, by_words != UNKNOWN, is_faint, max(weights) >= -NEAR_DANGER / 2)
+
+
+def _weights(near: nearness.Nearness, scores: nearness.Scores, text: str) -> tuple[float, float]:
+    """How much one text says, by its (kinds,) scores and its cues, that the user's own life is in danger, and that another's is:
+    log odds above those from which on it is heard."""
+    seen = dict(zip((*near.kinds, *CUES), (*scores.tolist(), *cues(text)), strict=True))
+    own, other = (
+        sum(near.numbers[f"{whose} {name}"] * value for name, value in seen.items()) - near.numbers[whose]
+        for whose in (DANGER, DANGER_OTHER)
+    )
+    return own, other
+
+
+def _danger(weights: tuple[float, float]) -> str:
+    return DANGER_OTHER if weights[1] > weights[0] else DANGER
+
+
+def cues(text: str) -> tuple[float, ...]:
+    """What the plain words of a text say of danger, each 1 or 0: see ``CUES``; the last of them is 1."""
+    meant = _QUOTED.sub(" ", text)
+    own, other = (any(words["danger"][name].search(meant) for words in _words()) for name in ("own", "other"))
+    return float(own), float(other), float(_is_told(text)), float(_is_of_another(text)), 1.0
 
 
 def _kind(near: nearness.Nearness, scores: nearness.Scores) -> str:
-    """The kind that one text lies nearest to, by its (kinds,) scores; "none" where none is near enough."""
+    """The kind but danger that one text lies nearest to, by its (kinds,) scores; "none" where none is near enough."""
     by_kind = dict(zip(near.kinds, scores.tolist(), strict=True))
-    if by_kind[DANGER] >= max(near.numbers[DANGER], by_kind[RECORD]):  # Who asks which pills they take is in none.
-        return DANGER
     kind = max((name for name in near.kinds if name not in (DANGER, DANGER_OTHER, EVERYDAY)), key=by_kind.__getitem__)
-    if by_kind[DANGER_OTHER] >= max(near.numbers[DANGER_OTHER], by_kind[kind]):
-        return DANGER_OTHER
     return kind if by_kind[kind] >= near.numbers["kind"] else "none"
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from moechat import when
 from moechat.cue import ASKING
-from moechat.index import traits
 from moechat.language import words
+from moechat.reading.asking import asks_by_form
 from moechat.reading.patterns import patterns
 from moechat.rules.reading import is_chit_chat
 from moechat.when.names import has_han
@@ -52,7 +52,7 @@ def parts(text: str) -> list[str]:
     pieces = [piece for part in pieces if re.search(r"\w", piece := part.strip(" ,，。."))]
     if not 2 <= len(pieces) <= MOST_PARTS or any(map(_FORMS["tells_on"].search, pieces)):
         return []
-    return pieces if all(traits.asks(piece) and _stands(piece) for piece in pieces) else []
+    return pieces if all(asks_by_form(piece) and _stands(piece) for piece in pieces) else []
 
 
 def _stands(text: str) -> bool:
@@ -66,8 +66,8 @@ def _matter(text: str) -> list[str]:
 
 def _points_back(text: str) -> bool:
     """Whether a message has a word for what went before it."""
-    heard = {name for name in ("person", "goes_on", "asks", "thing") if _FORMS[name].search(text.strip())}
-    return not heard.isdisjoint({"person", "goes_on"}) or heard >= {"asks", "thing"}
+    goes_on = any(_FORMS[name].search(text.strip()) for name in ("person", "goes_on"))
+    return goes_on or (_FORMS["thing"].search(text) is not None and asks_by_form(text))
 
 
 def _leans(text: str, now: datetime) -> bool:
@@ -76,7 +76,10 @@ def _leans(text: str, now: datetime) -> bool:
     matter = _matter(text)
     if _points_back(text):
         return len(matter) <= MOST_OWN
-    asks = _FORMS["asks"].search(text.strip()) is not None
     length, most = (len(text.strip(" ?？。！")), SHORT["zh"]) if has_han(text) else (len(text.split()), SHORT["en"])
     names_something = len(matter) > 1 or re.search(r"\d", text)
-    return asks and length <= most and not (names_something or _FORMS["to_you"].search(text) or when.resolve(text, now))
+    return (
+        asks_by_form(text)
+        and length <= most
+        and not (names_something or _FORMS["to_you"].search(text) or when.resolve(text, now))
+    )

@@ -17,6 +17,7 @@ from moechat.errors import EmbeddingError
 from moechat.language import words
 from moechat.memory.episodes import EpisodeView
 from moechat.model import Episode, Event, Exchange, Hit
+from moechat.reading.asking import asks_by_form
 from moechat.store.kinds import Store
 from moechat.when.span import in_zone
 
@@ -26,10 +27,6 @@ MOST_PLANS = 4
 MEANT = 0.25  # A question whose cosine with a plan is this much asks after it, whatever its words.
 CHARACTER = ("character", "角色")
 _SENTENCE = re.compile(r"[^。！？!?\n]*(?:[。！？!?\n]+|\Z)")
-_ASKS = re.compile(
-    r"[？?]|[吗呢么]\s*[~～。！!]*$|怎么样|如何|顺利|\b(?:how|did) (?:was|were|did|is|you|it)\b|\bhow'd\b",
-    re.IGNORECASE,
-)
 
 
 def due(view: EpisodeView, store: Store, now: datetime, in_context: Collection[str], character: str) -> list[Hit]:
@@ -112,10 +109,10 @@ def asks_after(reply: str, event: Event, message: str, character: str) -> bool:
     matter, before = _matter(event), ""
     for sentence in sentences:
         near = _words(f"{before} {sentence}")
-        if (is_promise(event, character) or _ASKS.search(sentence)) and not matter.isdisjoint(near):
+        if (is_promise(event, character) or asks_by_form(sentence)) and not matter.isdisjoint(near):
             return True
         before = sentence
-    questions = [one for one in sentences if _ASKS.search(one)]
+    questions = [one for one in sentences if asks_by_form(one)]
     return bool(questions) and _means(questions, event.text, message)
 
 

@@ -14,9 +14,9 @@ from moechat.memory.core import ASKED
 from moechat.memory.former import Former
 from moechat.model import Candidates, Fact, Hit
 from moechat.reading.asked import LIFE, LOW, asked
+from moechat.reading.asking import asks
 from moechat.reading.patterns import patterns
 from moechat.reading.saying import DANGER, mark, saying
-from moechat.rules import message
 from moechat.rules.reading import asks_of_user, is_small_talk
 from moechat.when.names import tongue_of
 
@@ -158,15 +158,10 @@ def is_withheld(cue: Cue, hit: Hit, delicate: Mapping[str, str]) -> bool:
     understood = delicate.get(hit.id, "")
     if not (understood or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")):
         return False
-    if mark(cue.text) == "delicate" or (asks(cue) and any(ASKED[name].search(cue.text) for name in STATES)):
+    if mark(cue.text) == "delicate" or (asks(cue.text) and any(ASKED[name].search(cue.text) for name in STATES)):
         return False
     keywords = cue.once("keywords", lambda: words.keywords(cue.query, top_k=20))
     return not any(word in text or word in understood for word in keywords if len(word) > 1)
-
-
-def asks(cue: Cue) -> bool:
-    """Whether anything is asked in a message."""
-    return any(clause.mood == "question" for clause in message.read(cue.text).clauses)
 
 
 def _hit(fact: Fact, recipe: str) -> Hit:

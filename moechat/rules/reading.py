@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
+from moechat.reading.asking import asks_by_form
 from moechat.rules import boundaries, facts, shared_words
 from moechat.rules import events as happening
 from moechat.rules.clause import Clause
@@ -49,7 +50,6 @@ _CHIT_CHAT = re.compile(
     re.I,
 )  # fmt: skip
 _OF_USER = re.compile(r"我|\b(?:i|me|my|mine|we|us|our)\b", re.I)
-_ASKS = re.compile(r"[?？]|吗|呢|谁|哪|什么|怎|几|多少|\b(?:who|what|where|when|why|how|which)\b", re.I)
 _PIECES = re.compile(r"[，,。.！!？?；;~～…\s、]+")
 
 
@@ -117,7 +117,7 @@ def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:
 
 def asks_of_user(text: str) -> bool:
     """Whether a message is a question that has the user in it."""
-    return bool(_OF_USER.search(text) and _ASKS.search(text))
+    return _OF_USER.search(text) is not None and asks_by_form(text)
 
 
 def is_chit_chat(text: str) -> bool:

@@ -15,6 +15,7 @@ from moechat.encoder.builtin import builtin
 from moechat.errors import EmbeddingError
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import Hit, Layer
+from moechat.reading.asking import asks_by_form
 from moechat.rules import message
 from moechat.rules.clause import MAX_SENTENCES, Clause
 from moechat.when import LONGEST_READ, Span, resolve
@@ -74,13 +75,17 @@ class Memories:
 
     def _tells(self, clause: Clause) -> bool:
         ears = self._ears
-        asks = ears["asks"].search(clause.text) and not ears["asks_nothing"].search(clause.text)
         small = (
             len(clause.text.split()) <= 2
             and len(clause.text) <= 12
             and any(s.search(clause.text) for s in self._small_talk)
         )
-        return clause.mood in EARNEST and not asks and not small and not ears["request"].search(clause.text)
+        return (
+            clause.mood in EARNEST
+            and not asks_by_form(clause.text)
+            and not small
+            and not ears["request"].search(clause.text)
+        )
 
     def _spoken(self, text: str) -> str:
         """An understood event speaks of the user in the third person: it is told to the user."""

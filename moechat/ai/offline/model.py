@@ -25,7 +25,10 @@ from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.window import Window
 from moechat.errors import ModelError
 from moechat.model import LONG_AGO, Exchange, Message, Understanding
-from moechat.reading.saying import DANGER, DANGER_OTHER, earnest, mark
+from moechat.reading.about import about
+from moechat.reading.asked import LOW, asked
+from moechat.reading.asking import asks, asks_by_form
+from moechat.reading.saying import DANGER, DANGER_OTHER, UNKNOWN, earnest, mark
 from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
@@ -38,7 +41,7 @@ LISTED = 4  # An enumeration of what was said has this many clauses.
 SHORT = {"zh": 12, "en": 6}  # A message of more pieces is more than a greeting.
 NOTED_IN = 9  # A receipt is given where none was in so many replies.
 ALIKE = 0.5  # An example of the persona answers a message that shares so much of its words.
-BODILY = ("tired", "unwell", "hospital")
+BODILY, ALLERGY = ("tired", "unwell", "hospital"), ("过敏", "allergy")
 DAYS = {
     "zh": ("昨天", "{at.month}月{at.day}日", "{at.year}年{at.month}月{at.day}日"),
     "en": ("yesterday", "on {at:%B} {at.day}", "on {at:%B} {at.day}, {at.year}"),
@@ -47,6 +50,7 @@ ACUTE = ("threat", "emergency", "emergency_other")  # Here the emergency number 
 # A receipt is for none of these kinds of saying.
 HARM = frozenset({"hurt", "quarrel", "danger", "danger_other"})
 LIGHT = frozenset({"glad", "role", "takeback", "limit", "goodnight"})
+NO_NEWS = HARM | LIGHT | {"figure", "joke", "quote", "suppose"}
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
 
 
@@ -99,6 +103,7 @@ class _OfflineReply:
         self.comma, self.glue = ("，", "") if self.language == "zh" else (", ", " ")
         self.colon, self.listing = ("，", "；") if self.language == "zh" else (", ", "; ")
         own = who.folder if who and self.language == self.own_language else None
+        self.is_short = len(_PIECES.findall(self.text)) <= SHORT[self.language]
         self.ears, self.says = lines.ears(self.language), lines.says(folders, self.language, own)
         self.record = Knowledge(request)
         lately = request.lately or [exchange.char for exchange in request.context[-NOTED_IN:]]
@@ -120,12 +125,11 @@ class _OfflineReply:
         if not self.text.strip(ENDS + "?？"):
             return self._line("empty")
         clauses = self.reading.clauses
-        asks = self._asks(self.text) and all(clause.mood == "question" for clause in clauses)
+        only_asks = self._asks(self.text) and all(clause.mood == "question" for clause in clauses)
         if self.reading.saying.kind != DANGER and self.record.asks_to_eat(self.text) and self.record.touched(self.text):
             return self._may_eat(self.text)
-        if (hurt := self._hurt()) and not (
-            asks and not self.reading.saying.is_danger and self._hears("mine", self.text)
-        ):
+        of_record = only_asks and not self.reading.saying.is_danger and self._hears("mine", self.text)
+        if not of_record and (hurt := self._hurt()):
             return self._line(hurt, help=self._help(hurt))
         if name := self._of_kind():
             return self._line(name)
@@ -137,6 +141,8 @@ class _OfflineReply:
         question = " ".join(questions) if statements and questions else self.text if self._asks(self.text) else ""
         if not foods.words(question) and self.record.asks_to_eat(self.text):  # It's laksa tonight, can I have it?
             question = self.text
+        if question and self.reading.kind == "greeting" and self.is_short and not self.reading.saying.is_faint:
+            return self._line("there")
         if question and not (statements and not self.memories.content(question) and not self.spans):
             parts = [part for part in self.ears["words"]["and_then"].split(question) if part and self._asks(part)]
             return self.glue.join(
@@ -152,14 +158,12 @@ class _OfflineReply:
             return "play"
         if self._hears("code", self.text):
             return "puzzled"
+        if self.is_short and self._hears("request", self.text):
+            return "request"
         return "limit" if self.reading.kind == "limit" and not self._asks(self.text) else ""
 
     def _asks(self, text: str) -> bool:
-        if text.rstrip().endswith(("?", "？")) or self.record.asks_to_eat(text):
-            return True
-        if text == self.text and self.reading.kind == "record":
-            return True
-        return self._hears("asks", text.strip()) and not self._hears("asks_nothing", text)
+        return self.record.asks_to_eat(text) or (asks(text) if text == self.text else asks_by_form(text))
 
     def _statements(self, clauses: Sequence[Any]) -> list[str]:
         """The clauses that tell something of the user: those that say so or name a time, and what goes on from them."""
@@ -180,7 +184,7 @@ class _OfflineReply:
         if kind == DANGER_OTHER:
             return "emergency_other" if self._hears("emergency", self.text) else DANGER_OTHER
         is_delicate = mark(self.text) == "delicate"
-        if kind not in HARM and (kind in LIGHT or not is_delicate):
+        if (kind not in HARM or self.reading.saying.is_faint) and (kind in LIGHT or not is_delicate):
             return ""
         feeling, pain = self._heard("feelings", self.text), self._heard("pain", earnest(self.text))
         first, then = (pain, feeling) if is_delicate else (feeling, pain)
@@ -208,7 +212,7 @@ class _OfflineReply:
         bare = self.ears["words"]["address"].sub(" ", question)
         if (answer := self._from_record(question, bare, spans)) is not None:
             return answer
-        if self._hears("advice", question) and not spans:
+        if not spans and (self._hears("advice", question) or (question == self.text and self.reading.kind == "advice")):
             return self._line("advice")
         if self._hears("yours", bare) and not self._hears("mine", bare):
             return self._of_me(bare, memories)
@@ -239,9 +243,9 @@ class _OfflineReply:
 
     def _from_record(self, question: str, bare: str, spans: Sequence[Span]) -> str | None:
         """What facts and plans answer; None where they are not asked, or where older words may say it."""
-        if self._hears("coming", question):
-            coming = [f"{day}{self.colon}{text}" for day, text in self.record.coming()]
-            return self._line("coming", said=self.listing.join(coming)) if coming else self._line("nothing_coming")
+        coming = [f"{day}{self.colon}{text}" for day, text in self.record.coming(spans)]
+        if self._hears("coming", question) or (spans and coming):
+            return self._line("coming" if coming else "nothing_coming", said=self.listing.join(coming))
         if self._hears("when_is", bare) and (meant := self.record.meant(bare)):
             return self._line("known", said=f"{meant[0][0]}{self.colon}{meant[0][1]}")
         if spans or self._hears("formerly", question) or not (question_kind := self.record.asked(bare)):
@@ -255,12 +259,14 @@ class _OfflineReply:
         """The best memory of that time, else everything that was said then, else that there is no record."""
         if fitting := [m for m in ranked if m.dated]:
             return self._tell(fitting[0], memories, spans)
-        if of_that_time := [m for m in memories.all if m.dated and m.layer != "lore"]:
-            return self._listed([m for m in of_that_time if m.dated == 3] or of_that_time, memories)
         empty = [span for span in self.request.empty_spans if span in spans] or spans
+        is_ahead = self.request.now is not None and all(span.start > self.request.now for span in empty)
+        of_that_time = [] if is_ahead else [m for m in memories.all if m.dated and m.layer != "lore"]
+        if of_that_time:
+            return self._listed([m for m in of_that_time if m.dated == 3] or of_that_time, memories)
         unread = self.request.unread_until
         is_read = unread is None or empty[0].start > unread
-        gap = self._line("no_record", phrase=empty[0].phrase) if is_read else self._line("unread")
+        gap = self._line("nothing_coming" if is_ahead else "no_record" if is_read else "unread", phrase=empty[0].phrase)
         return f"{gap}{self.glue}{self._line('but_then', said=self._tell(ranked[0], memories))}" if ranked else gap
 
     def _listed(self, of_that_time: Sequence[Told], memories: Memories) -> str:
@@ -284,9 +290,8 @@ class _OfflineReply:
             tastes = "likes" if self._hears("likes", fact.text) or self._hears("dislikes", fact.text) else "you"
             group = next((name for name in ("health", "people") if self._hears(name, fact.text)), tastes)
             groups[group if memories.to_user(fact) else "people"].append(self._quoted(fact, memories))
-        listed = [
-            self._line(f"group_{name}", said=self.comma.join(dict.fromkeys(g))) for name, g in groups.items() if g
-        ]
+        told = {name: self.comma.join(dict.fromkeys(group)) for name, group in groups.items() if group}
+        listed = [self._line(f"group_{name}", said=group) for name, group in told.items()]
         nothing = "not_told" if self.request.unread_until is None else "unread"
         return self._line("about_you", said=self.glue.join(listed)) if listed else self._line(nothing)
 
@@ -361,21 +366,17 @@ class _OfflineReply:
     # ---- remarks
 
     def _remark(self, statements: Sequence[str]) -> str:
-        short = len(_PIECES.findall(self.text)) <= SHORT[self.language]
         if name := self.ears["stands"]["named"].search(self.text):
             return self._line("named", it=name[1])
-        if short and (kind := self._heard("short", self.text)):
+        if self.is_short and (kind := self._heard("short", self.text)):
             return self._line(self.record.on_its_day(kind), said=self.record.day)
         if example := self._example():
             return example
-        feeling = "" if self._hears("allergy", self.text) else self._heard("feelings", self.text)
-        is_glad = self.reading.kind == "glad" and not self.reading.saying.is_faint
-        if is_glad and feeling not in BODILY:  # Tears may be of joy.
-            return self._line("joy")
-        if feeling:
+        topic, feeling = about(self.text), self._heard("feelings", self.text)
+        if self.reading.kind == "glad" and not self.reading.saying.is_faint and feeling not in BODILY:
+            return self._line("joy")  # Tears may be of joy.
+        if feeling == "laugh" or (feeling and self._is_felt(topic)):
             return self._line(feeling)
-        if short and self._hears("request", self.text):
-            return self._line("request")
         if self.reading.kind == "greeting":
             return self._line(self.record.on_its_day("greet"), said=self.record.day)
         if self.reading.kind == "goodnight":
@@ -388,11 +389,14 @@ class _OfflineReply:
             return self._tell(lore, self.memories)
         if self.kinds & {"figure", "none", "question", "role"}:
             return self._line("laugh" if self._hears("laughs", self.text) else "heard")
-        tastes = self._hears("likes", self.text) or self._hears("dislikes", self.text)
-        topic = f"on_{'likes' if tastes else self._heard('subjects', self.text)}"
-        if topic == "on_allergy" and not any(fact.mark == "care" for fact in self._understood.facts):
-            topic = "heard"
-        return self._line(topic if topic in self.says else "heard")
+        if any(fact.mark == "care" and fact.keyword in ALLERGY for fact in self._understood.facts):
+            topic = "allergy"
+        return self._line(f"on_{topic}" if topic else "heard")
+
+    def _is_felt(self, topic: str) -> bool:
+        """Whether words of feeling are felt, and not only in the message: it hurts, its mood is low, or the body is its topic."""
+        weighed = self.reading.saying.kind != UNKNOWN  # Where nothing is, the words decide.
+        return not weighed or "hurt" in self.kinds or topic == "health" or LOW in asked(self.text)
 
     @cached_property
     def _understood(self) -> Understanding:
@@ -401,7 +405,7 @@ class _OfflineReply:
 
     def _news(self) -> list[str]:
         """The facts and plans of the message, told to the user: what a receipt is for, never beside joy or pain."""
-        if not (HARM | LIGHT).isdisjoint(self.kinds):
+        if self.reading.saying.is_near_danger or not NO_NEWS.isdisjoint(self.kinds):
             return []
         plans = [one for one in self._understood.events if one.status == "planned" and one.happened]
         sentences = [

@@ -19,7 +19,7 @@ from moechat.model import Episode, FactDraft
 from moechat.reading.eating import EVERYDAY, FOOD, MAY, STATE, WILL, eating
 from moechat.rules import foods
 from moechat.rules.reading import understand
-from moechat.when import resolve
+from moechat.when import Span, resolve
 from moechat.when.names import MONTHS, has_han, tongue_of
 
 MAX_PLANS = 5
@@ -135,11 +135,12 @@ class Knowledge:
 
     # ---- plans
 
-    def coming(self, spans: Sequence[object] = ()) -> list[tuple[str, str]]:
-        """(day, what) of the plans ahead, by date."""
-        ahead = [one for one in self._request.plans if one.event.happened and one.event.mark != "delicate"]
-        ahead.sort(key=lambda one: one.event.happened[0] if one.event.happened else one.since)
-        return list(dict.fromkeys(map(self._told, ahead)))[:MAX_PLANS]
+    def coming(self, spans: Sequence[Span] = ()) -> list[tuple[str, str]]:
+        """(day, what) of the plans ahead, by date; of those ``spans`` alone where there are any."""
+        plans = (one for one in self._request.plans if one.event.happened and one.event.mark != "delicate")
+        ahead = [(one.event.happened, one) for one in plans if one.event.happened]
+        ahead = [p for p in ahead if not spans or any(s.start <= p[0][1] and p[0][0] <= s.end for s in spans)]
+        return list(dict.fromkeys(self._told(one) for _, one in sorted(ahead, key=lambda plan: plan[0][0])))[:MAX_PLANS]
 
     def meant(self, question: str) -> list[tuple[str, str]]:
         """(day, what) of the plans that a question names."""
