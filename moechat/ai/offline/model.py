@@ -290,8 +290,8 @@ class _OfflineReply:
             tastes = "likes" if self._hears("likes", fact.text) or self._hears("dislikes", fact.text) else "you"
             group = next((name for name in ("health", "people") if self._hears(name, fact.text)), tastes)
             groups[group if memories.to_user(fact) else "people"].append(self._quoted(fact, memories))
-        told = {name: self.comma.join(dict.fromkeys(group)) for name, group in groups.items() if group}
-        listed = [self._line(f"group_{name}", said=group) for name, group in told.items()]
+        texts = {name: self.comma.join(dict.fromkeys(group)) for name, group in groups.items() if group}
+        listed = [self._line(f"group_{name}", said=text) for name, text in texts.items()]
         nothing = "not_told" if self.request.unread_until is None else "unread"
         return self._line("about_you", said=self.glue.join(listed)) if listed else self._line(nothing)
 
@@ -375,7 +375,9 @@ class _OfflineReply:
         topic, feeling = about(self.text), self._heard("feelings", self.text)
         if self.reading.kind == "glad" and not self.reading.saying.is_faint and feeling not in BODILY:
             return self._line("joy")  # Tears may be of joy.
-        if feeling == "laugh" or (feeling and self._is_felt(topic)):
+        # Words of feeling are felt where it hurts, the mood is low or the body is the topic; where nothing is weighed, anywhere.
+        is_low = self.reading.saying.kind == UNKNOWN or "hurt" in self.kinds or LOW in asked(self.text)
+        if feeling and (feeling == "laugh" or topic == "health" or (is_low and topic != "likes")):
             return self._line(feeling)
         if self.reading.kind == "greeting":
             return self._line(self.record.on_its_day("greet"), said=self.record.day)
@@ -392,11 +394,6 @@ class _OfflineReply:
         if any(fact.mark == "care" and fact.keyword in ALLERGY for fact in self._understood.facts):
             topic = "allergy"
         return self._line(f"on_{topic}" if topic else "heard")
-
-    def _is_felt(self, topic: str) -> bool:
-        """Whether words of feeling are felt, and not only in the message: it hurts, its mood is low, or the body is its topic."""
-        weighed = self.reading.saying.kind != UNKNOWN  # Where nothing is, the words decide.
-        return not weighed or "hurt" in self.kinds or topic == "health" or LOW in asked(self.text)
 
     @cached_property
     def _understood(self) -> Understanding:
