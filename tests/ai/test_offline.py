@@ -213,6 +213,11 @@ def test_what_was_never_told_is_not_made_up():
     assert reply("Why is the sky blue?", character=WREN) in LINES["en"]["not_known"]
 
 
+def test_a_question_about_oneself_is_none_for_advice():
+    for question, character, language in (("我戴的隐形多少度", QINGHE, "zh"), ("What car do I drive?", WREN, "en")):
+        assert reply(question, character=character) in LINES[language]["not_told"]
+
+
 # remarks
 
 

@@ -212,7 +212,7 @@ class _OfflineReply:
         bare = self.ears["words"]["address"].sub(" ", question)
         if (answer := self._from_record(question, bare, spans)) is not None:
             return answer
-        if not spans and (self._hears("advice", question) or (question == self.text and self.reading.kind == "advice")):
+        if self._hears("advice", question) and not spans:
             return self._line("advice")
         if self._hears("yours", bare) and not self._hears("mine", bare):
             return self._of_me(bare, memories)
