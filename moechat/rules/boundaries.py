@@ -48,7 +48,7 @@ _IDLE = re.compile(r"别问[，,\s]*问就是")
 _HELPS = re.compile(r"劝|管|安慰|叫|call", re.IGNORECASE)
 _HE = re.compile(r"[他她它](?!们)|\b(?:him|her|them|he|she)\b", re.IGNORECASE)
 _KIN = re.compile(r"[爸妈哥姐弟妹]{1,2}|mum|mom|dad|mother|father|brother|sister", re.IGNORECASE)
-_TELLS_ON = re.compile(r"[，,、 ]+(?=我|i\b)", re.IGNORECASE)
+_TELLS_ON = re.compile(r"(?<![，,、 ])[，,、 ]++(?=我|i\b)", re.IGNORECASE)
 _FUNCTION = re.compile(
     r"[的了吧呢啊吗我你他她别不许要跟给再就都也还是在和对说话可以能来去这那个有没很太得着过把被让一]"
 )

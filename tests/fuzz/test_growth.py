@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from moechat.reading import saying
+from moechat.when import LONGEST_READ
 from tests.fuzz.growth import KB, MOST, Read, Text, calls, cpu_s, doors, slow, texts
 
 SHORT, LONG = 6_000, 24_000
@@ -46,6 +48,13 @@ def test_four_times_the_text_takes_no_square_of_the_time(readers: Mapping[str, R
                 if times[1] > max(FREE_S, MOST_TIMES * times[0]):
                     long[name, text] = times
     assert long == {}
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "，"])
+def test_a_word_behind_a_page_of_marks_is_weighed_as_fast_as_others(readers: Mapping[str, Read], piece: str) -> None:
+    text = Text("", piece, "你好, hello")
+    short, long = (cpu_s(saying.saying.__wrapped__, text.of(size)) for size in (LONGEST_READ // 4, LONGEST_READ))
+    assert long <= max(FREE_S, MOST_TIMES * short)
 
 
 def test_a_square_is_found() -> None:
