@@ -49,10 +49,8 @@ NO_LIMIT_STEP = 3  # Of sayings that set no limit one in so many is an example o
 # Sayings that may ask for what is asked; of all others one in so many is an example of none.
 MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other takeback none".split()), 6
 # Sayings of these kinds are about nothing that a remark could take up; one in so many of them is an example of that.
-ABOUT_NOTHING, ABOUT_STEP = (
-    frozenset("joke figure quote suppose question greeting goodnight role record advice none".split()),
-    30,
-)
+ABOUT_NOTHING = frozenset("joke figure quote suppose question greeting goodnight role record advice none".split())
+ABOUT_STEP = 30
 ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.4, LOW: 0.4}
 # A feature of frames counts from this many words on; of this share of examples the words' own letters are left out.
 FRAMES_RARE, FRAMES_RIDGE, FRAMES_STEPS, UNSEEN = 3, 0.3, 60, 0.4
@@ -113,7 +111,8 @@ def of_danger(
     """How much the (examples, kinds) scores of what was left out, and the cues of its words, say that a life is in danger, the
     user's own and another's: ``numbers`` with the weights of both, by names as ``saying`` asks for them, and the log odds of
     each example. Logistic regression."""
-    seen, weights, odds = np.hstack([scores, np.array([cues(one.text) for one in sayings])]), dict(numbers), {}
+    seen = np.hstack([scores, np.array([list(cues(one.text).values()) for one in sayings])])
+    weights, odds = dict(numbers), {}
     for whose in (DANGER, DANGER_OTHER):
         signs = np.array([1.0 if one.kind == whose else -1.0 for one in sayings])
 

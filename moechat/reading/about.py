@@ -18,6 +18,6 @@ def about(text: str) -> str:
     near = nearness.fitted(ABOUT) if text.strip() else None
     if near is None:
         return ""
-    scores = dict(zip(near.kinds, near.scores([text])[0].tolist(), strict=True))
+    (scores,) = near.by_kind([text])
     kind = max(scores, key=scores.__getitem__)
     return kind if kind != EVERYDAY and scores[kind] >= FLOOR else ""

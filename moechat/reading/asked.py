@@ -22,5 +22,5 @@ def asked(text: str) -> frozenset[str]:
     near = nearness.fitted(ASKED) if text.strip() else None
     if near is None:
         return frozenset()
-    scores = dict(zip(near.kinds, near.scores([text])[0].tolist(), strict=True))
+    (scores,) = near.by_kind([text])
     return frozenset(kind for kind, floor in near.numbers.items() if kind in scores and scores[kind] >= floor)

@@ -28,5 +28,4 @@ def asks_by_form(text: str) -> bool:
 @lru_cache(maxsize=512)
 def asks(text: str) -> bool:
     """Whether a message asks for something."""
-    meant = saying(text)
-    return asks_by_form(text) or (meant.kind in _ASKING and not meant.is_faint)
+    return asks_by_form(text) or (saying(text).kind in _ASKING and not saying(text).is_faint)

@@ -27,8 +27,7 @@ def weighed(texts: Sequence[str]) -> list[dict[str, float]]:
     near = nearness.fitted(EATING) if texts else None
     if near is None:
         return []
-    rows = near.scores([_SEVERAL.sub(r"\1", text) for text in texts])
-    return [dict(zip(near.kinds, row.tolist(), strict=True)) for row in rows]
+    return near.by_kind([_SEVERAL.sub(r"\1", text) for text in texts])
 
 
 @lru_cache(maxsize=512)

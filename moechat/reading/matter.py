@@ -74,6 +74,6 @@ def matter(text: str) -> Matter:
     near = nearness.fitted(MATTERS) if text else None
     if near is None:
         return NO_MATTER
-    scores = dict(zip(near.kinds, near.scores([text])[0].tolist(), strict=True))
+    (scores,) = near.by_kind([text])
     kind = max((name for name in near.kinds if name != EVERYDAY), key=scores.__getitem__)
     return Matter(kind, scores[kind])

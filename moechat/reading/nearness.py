@@ -106,6 +106,10 @@ class Nearness:
         near[~np.any(vectors, axis=1)] = 0
         return near
 
+    def by_kind(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The scores of each text, by kind. Raises EmbeddingError."""
+        return [dict(zip(self.kinds, row, strict=True)) for row in self.scores(texts).tolist()]
+
     def save(self, path: Path) -> None:
         most = np.abs(self.of_letters).max(axis=0)
         np.savez_compressed(

@@ -9,6 +9,7 @@ decide nothing by themselves.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -19,9 +20,7 @@ from moechat.reading.patterns import Patterns, patterns
 from moechat.when import LONGEST_READ
 from moechat.worker import COURTESY
 
-NEAR_DANGER = (
-    2.5  # The sentences of a message are weighed for danger where the whole lacks no more than these log odds.
-)
+NEAR_DANGER = 2.5  # Where the whole lacks no more than these log odds of danger each sentence is weighed.
 TOLD = 0.75  # Danger is heard from so much more in a part of a message, and in what is told, sung or laughed at.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
@@ -61,11 +60,8 @@ class Saying:
     def kinds(self) -> frozenset[str]:
         """Its kind and those of its sentences, weighed when they are first asked for."""
         near = nearness.fitted(SAYINGS) if self.sentences else None
-        return (
-            frozenset([self.kind, *(_kind(near, row) for row in near.scores(self.sentences))])
-            if near
-            else frozenset([self.kind])
-        )
+        others = (_kind(near, scores) for scores in near.by_kind(self.sentences)) if near else ()
+        return frozenset([self.kind, *others])
 
 
 @lru_cache(maxsize=512)
@@ -73,33 +69,28 @@ def saying(text: str) -> Saying:
     """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say: they are weighed one by
     one where the whole lies near it."""
     text = text[:LONGEST_READ].replace("’", "'")
-    by_words = _danger_by_words(text)
+    plain = cues(text)
+    by_words = _by_words(plain)
     near, dangers = (nearness.fitted(folder) if text.strip() else None for folder in (SAYINGS, DANGERS))
     if near is None or dangers is None:
-        return Saying(
-            DANGER_OTHER if by_words and _is_of_another(text) else by_words,
-            is_outright=by_words != UNKNOWN,
-            is_near_danger=by_words != UNKNOWN,
-        )
-    whole = near.scores([text.strip()])[0]
+        kind = DANGER_OTHER if by_words and plain["of another"] else by_words
+        return Saying(kind, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
     sentences = _sentences(text)
-    closely = dangers.scores([text.strip()])[0]
-    weights = _weights(dangers, closely, text)
-    danger = _danger(weights) if max(weights) >= TOLD * _is_told(text) or by_words else UNKNOWN
+    (whole,), (closely,) = near.by_kind([text.strip()]), dangers.by_kind([text.strip()])
+    weights = _weights(dangers, closely | plain)
+    danger = _danger(weights) if max(weights) >= TOLD * plain["told"] or by_words else UNKNOWN
     if sentences and danger == UNKNOWN and max(weights) >= -NEAR_DANGER:
-        each = [_weights(dangers, *one) for one in zip(dangers.scores(sentences), sentences, strict=True)]
-        parts = {_danger(one) for one in each if max(one) >= TOLD}
+        each = zip(dangers.by_kind(sentences), map(cues, sentences), strict=True)
+        parts = {_danger(odds) for scores, own in each if max(odds := _weights(dangers, scores | own)) >= TOLD}
         danger = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
     kind = danger or _kind(near, whole)
-    by_kind = (dict(zip(one.kinds, row.tolist(), strict=True)) for one, row in ((near, whole), (dangers, closely)))
-    is_faint = any(scores[EVERYDAY] > scores.get(kind, 0.0) for scores in by_kind)
+    is_faint = any(scores[EVERYDAY] > scores.get(kind, 0.0) for scores in (whole, closely))
     return Saying(kind, sentences, by_words != UNKNOWN, is_faint, max(weights) >= -NEAR_DANGER / 2)
 
 
-def _weights(near: nearness.Nearness, scores: nearness.Scores, text: str) -> tuple[float, float]:
-    """How much one text says, by its (kinds,) scores and its cues, that the user's own life is in danger, and that another's is:
-    log odds above those from which on it is heard."""
-    seen = dict(zip((*near.kinds, *CUES), (*scores.tolist(), *cues(text)), strict=True))
+def _weights(near: nearness.Nearness, seen: Mapping[str, float]) -> tuple[float, float]:
+    """How much the scores and the cues of one text say that the user's own life is in danger, and that another's is: log odds
+    above those from which on it is heard."""
     own, other = (
         sum(near.numbers[f"{whose} {name}"] * value for name, value in seen.items()) - near.numbers[whose]
         for whose in (DANGER, DANGER_OTHER)
@@ -111,18 +102,27 @@ def _danger(weights: tuple[float, float]) -> str:
     return DANGER_OTHER if weights[1] > weights[0] else DANGER
 
 
-def cues(text: str) -> tuple[float, ...]:
-    """What the plain words of a text say of danger, each 1 or 0: see ``CUES``; the last of them is 1."""
+def cues(text: str) -> dict[str, float]:
+    """What the plain words of a text say of danger, 1 or 0 for each of ``CUES``: of the user's own and of another's (not within
+    quotation marks), whether it tells a film, a song, work or a joke, and whether another is named first. The last is 1."""
+    COURTESY.give_way()
     meant = _QUOTED.sub(" ", text)
     own, other = (any(words["danger"][name].search(meant) for words in _words()) for name in ("own", "other"))
-    return float(own), float(other), float(_is_told(text)), float(_is_of_another(text)), 1.0
+    is_told = any(words["danger"]["told"].search(text) for words in _words())
+    return dict(zip(CUES, map(float, (own, other, is_told, _is_of_another(text), True)), strict=True))
 
 
-def _kind(near: nearness.Nearness, scores: nearness.Scores) -> str:
-    """The kind but danger that one text lies nearest to, by its (kinds,) scores; "none" where none is near enough."""
-    by_kind = dict(zip(near.kinds, scores.tolist(), strict=True))
-    kind = max((name for name in near.kinds if name not in (DANGER, DANGER_OTHER, EVERYDAY)), key=by_kind.__getitem__)
-    return kind if by_kind[kind] >= near.numbers["kind"] else "none"
+def _by_words(plain: Mapping[str, float]) -> str:
+    """The danger that the cues of a text say outright."""
+    if plain["told"]:
+        return UNKNOWN
+    return DANGER if plain["own words"] else DANGER_OTHER if plain["other words"] else UNKNOWN
+
+
+def _kind(near: nearness.Nearness, scores: Mapping[str, float]) -> str:
+    """The kind but danger that one text lies nearest to, by its scores; "none" where none is near enough."""
+    kind = max((name for name in near.kinds if name not in (DANGER, DANGER_OTHER, EVERYDAY)), key=scores.__getitem__)
+    return kind if scores[kind] >= near.numbers["kind"] else "none"
 
 
 def _sentences(text: str) -> tuple[str, ...]:
@@ -136,27 +136,12 @@ def _sentences(text: str) -> tuple[str, ...]:
     )
 
 
-def _danger_by_words(text: str) -> str:
-    COURTESY.give_way()
-    if _is_told(text):
-        return UNKNOWN
-    meant = _QUOTED.sub(" ", text)
-    if any(words["danger"]["own"].search(meant) for words in _words()):
-        return DANGER
-    return DANGER_OTHER if any(words["danger"]["other"].search(meant) for words in _words()) else UNKNOWN
-
-
 def _is_of_another(text: str) -> bool:
     """Whether a text names another first, and nothing behind that is the speaker's own: 我室友割腕了, but not 我爸拿刀砍我."""
     for words in _words():
         if subject := words["danger"]["subject"].match(text):
             return not words["danger"]["mine"].search(text, subject.end())
     return False
-
-
-def _is_told(text: str) -> bool:
-    """Whether a text tells a film, a song, work or a joke."""
-    return any(words["danger"]["told"].search(text) for words in _words())
 
 
 def earnest(text: str) -> str:
@@ -174,7 +159,7 @@ def mark(text: str, keyword: str = "") -> Mark:
     than one that is brought up at the wrong one."""
     text = text[:LONGEST_READ]
     meant = earnest(text)
-    if _danger_by_words(text) or any(words["mark"]["delicate"].search(meant) for words in _words()):
+    if _by_words(cues(text)) or any(words["mark"]["delicate"].search(meant) for words in _words()):
         return "delicate"
     is_care = keyword in _CARE_KEYWORDS or any(words["mark"]["care"].search(text) for words in _words())
     return "care" if is_care else ""

@@ -72,9 +72,8 @@ def boundaries_block(prompts: Prompts, names: Mapping[str, str], boundaries: Seq
     for fact in boundaries:
         text, matter = " ".join(fact.text.split()), fact.draft.target.split()
         is_named = not matter or any(word in words.fold(text) for word in map(words.fold, matter))
-        entries.append(
-            f"- {text}" if is_named else f"- {text}" + _MEANT[tongue_of(text)].format(matter=" ".join(matter))
-        )
+        meant = "" if is_named else _MEANT[tongue_of(text)].format(matter=" ".join(matter))
+        entries.append(f"- {text}{meant}")
     return prompts.fill("boundaries", **names, entries="\n".join(entries))
 
 

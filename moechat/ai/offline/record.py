@@ -137,10 +137,13 @@ class Knowledge:
 
     def coming(self, spans: Sequence[Span] = ()) -> list[tuple[str, str]]:
         """(day, what) of the plans ahead, by date; of those ``spans`` alone where there are any."""
-        plans = (one for one in self._request.plans if one.event.happened and one.event.mark != "delicate")
-        ahead = [(one.event.happened, one) for one in plans if one.event.happened]
-        ahead = [p for p in ahead if not spans or any(s.start <= p[0][1] and p[0][0] <= s.end for s in spans)]
-        return list(dict.fromkeys(self._told(one) for _, one in sorted(ahead, key=lambda plan: plan[0][0])))[:MAX_PLANS]
+        ahead = [
+            (day[0], plan)
+            for plan in self._request.plans
+            if (day := plan.event.happened) and plan.event.mark != "delicate"
+            and (not spans or any(span.start <= day[1] and day[0] <= span.end for span in spans))
+        ]  # fmt: skip
+        return list(dict.fromkeys(self._told(plan) for _, plan in sorted(ahead, key=lambda one: one[0])))[:MAX_PLANS]
 
     def meant(self, question: str) -> list[tuple[str, str]]:
         """(day, what) of the plans that a question names."""
