@@ -88,6 +88,12 @@ def test_what_asks_nothing_or_names_a_stranger_must_belong_by_more() -> None:
     assert {text: Floor.of(text, diary(60), 0.3).bar for text in bars} == pytest.approx(bars)
 
 
+def test_the_same_page_is_one_telling_and_another_end_of_it_is_none() -> None:
+    page = "，去公园跑了一圈" * 1000
+    assert traits.telling_of(f"今天{page}") == traits.telling_of(f"昨天{page}")
+    assert traits.telling_of(page) != traits.telling_of(f"{page}，下雨了")
+
+
 def test_a_message_tells_as_far_as_it_asks_nothing() -> None:
     assert traits.telling("我养了一只猫") == traits.telling("我养了一只猫。它叫汤圆。") == 1.0
     assert traits.telling("我的猫叫什么来着") == 0.0
