@@ -182,7 +182,7 @@ class Layers:
             unanswered=recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
             withheld=lambda hit: hit.id in kept_back
             or touch.is_withheld(cue, hit, delicate)
-            or (hit.layer != "lore" and not touch.asks_of_life(cue) and concerns(off_limits, hit.text)),
+            or (hit.layer != "lore" and concerns(off_limits, hit.text)),
         )  # fmt: skip
         recollection = world.filled(recollection, Macros(who.names, cue.now, who.language, cue.talk))
         if config.Agent.long_memory and not touch.is_danger(cue):

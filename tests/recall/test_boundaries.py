@@ -115,7 +115,7 @@ def test_nobody_who_is_off_limits_is_raised_but_a_question_is_answered(tmp_path:
         say(agent, "昨天和李强去海边捡了贝壳")
         say(agent, "以后别跟我提李强了")
         agent.finish()
-        for text in ("早呀", "今天去海边走了走", "海边的贝壳真多"):
+        for text in ("早呀", "今天去海边走了走", "海边的贝壳真多", "我最近过得怎么样？"):
             home.clock.advance(days=1)
             say(agent, text)
             prompt = [one.content for one in model.requests[-1].messages if one.role == "system"]
