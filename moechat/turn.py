@@ -10,7 +10,7 @@ from os.path import commonprefix
 from typing import Any
 
 from moechat.language.words import count_tokens
-from moechat.model import Attachment, Exchange, Hit, Message, Recollection, TurnCost, Usage
+from moechat.model import Attachment, Exchange, Message, Recollection, TurnCost, Usage
 from moechat.when import Span
 
 USUAL_RECIPE = "events"  # A hit is of this one where the log names none.
@@ -158,39 +158,28 @@ def hit_rows(recollection: Recollection) -> list[dict[str, object]]:
     ``layer`` is left out in the diary, ``recipe`` where it is ``USUAL_RECIPE``, ``side`` where the whole exchange was meant.
     ``span`` is the place of the time asked for among the spans of the message.
     """
-    spans = list(recollection.spans)
+    spans, rows = list(recollection.spans), list[dict[str, object]]()
     in_view = [one for one in recollection.dropped if one.why == "in_context"][:MAX_GROUNDS_IN_VIEW]
-    sides = [{"side": one.hit.side} if one.hit.side else {} for one in in_view]
-    return [
-        *(_hit_row(hit, spans) for hit in (*recollection.hits, *recollection.plans)),
-        *(_hit_row(one.hit, spans) | side | {"dropped": one.why} for one, side in zip(in_view, sides, strict=True)),
-    ]
-
-
-def _hit_row(hit: Hit, spans: Sequence[Span]) -> dict[str, object]:
-    row: dict[str, object] = {"id": hit.id}
-    if hit.layer != "diary":
-        row["layer"] = hit.layer
-    if hit.recipe != USUAL_RECIPE:
-        row["recipe"] = hit.recipe
-    row["score"] = float(f"{hit.score:.4g}")
-    if features := _features(hit):
-        row["features"] = features
-    if hit.episode:
-        row["kind"] = hit.episode
-    if hit.why:
-        row["why"] = hit.why
-    if hit.span in spans:
-        row["span"] = spans.index(hit.span)
-    return row
-
-
-def _features(hit: Hit) -> dict[str, float]:
-    """The greatest parts of a score. One that says the same as the score is left out."""
-    parts = {name: float(f"{value:.3g}") for name, value in hit.features.items() if value}
-    telling = [name for name, value in parts.items() if value != float(f"{hit.score:.3g}")]
-    greatest = sorted(telling, key=lambda name: -abs(parts[name]))[:MAX_FEATURES]
-    return {name: parts[name] for name in greatest}
+    shown = [(hit, "") for hit in (*recollection.hits, *recollection.plans)]
+    for hit, why_dropped in [*shown, *((one.hit, one.why) for one in in_view)]:
+        # The greatest parts of a score; one that says the same as the score is left out.
+        parts = {name: float(f"{value:.3g}") for name, value in hit.features.items() if value}
+        telling = [name for name, value in parts.items() if value != float(f"{hit.score:.3g}")]
+        greatest = sorted(telling, key=lambda name: -abs(parts[name]))[:MAX_FEATURES]
+        row = {
+            "id": hit.id,
+            "layer": hit.layer if hit.layer != "diary" else None,
+            "recipe": hit.recipe if hit.recipe != USUAL_RECIPE else None,
+            "score": float(f"{hit.score:.4g}"),
+            "features": {name: parts[name] for name in greatest} or None,
+            "kind": hit.episode,
+            "why": hit.why or None,
+            "span": spans.index(hit.span) if hit.span in spans else None,
+            "side": hit.side if why_dropped else None,
+            "dropped": why_dropped or None,
+        }
+        rows.append({key: value for key, value in row.items() if value is not None})
+    return rows
 
 
 # ---- in words

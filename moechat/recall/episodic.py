@@ -192,8 +192,10 @@ class Episodic:
         return self._candidates(spans, "by_topic", matches)
 
     def matters(self, cue: Cue) -> Candidates:
-        """What moves the user's life most now, the weightiest first: by how surely it is such a matter, how near it is to the
-        message, how important, and how long ago."""
+        """What moves the user's life most now, where a low mood or a question about that life calls for it, the weightiest
+        first: by how surely it is such a matter, how near it is to the message, how important, and how long ago."""
+        if not (touch.is_low(cue) or touch.asks_of_life(cue)):
+            return []
         view = self.episodes.view(cue.now)
         near = likeness(cue, view)
         there, open_ = self.grave(view, cue.now)
@@ -247,7 +249,16 @@ class Episodic:
         exchanges = self.store.exchanges.of(sorted({match.exchange_id for match in matches if match.exchange_id}))
         candidates: dict[str, tuple[Hit, str]] = {}
         for match in matches:
-            span = _inside(match.episode, spans)
+            # The asked span in which an episode was told or happened. An episode of a far wider time does not count.
+            at = match.episode.since
+            start, end = (one.timestamp() for one in match.episode.event.happened or (at, at))
+            span = next(
+                (
+                    one for one in spans
+                    if one.covers(at) or happened_in(start, end, (one.start.timestamp(), one.end.timestamp()))
+                ),
+                None,
+            )  # fmt: skip
             why = "outside_span" if spans and span is None else "" if match.passes else "below_threshold"
             hit = _hit(match, recipe, span, exchanges.get(match.exchange_id or ""))
             if hit.id not in candidates or (candidates[hit.id][1] and not why):
@@ -277,16 +288,6 @@ def _whole_words(text: str, is_known: Callable[[str], bool]) -> list[str]:
                 if not any(a <= i and j <= b for a, b in places):
                     places.append((i, j))
     return list(dict.fromkeys(folded[i:j] for i, j in sorted(places)))
-
-
-def _inside(episode: Episode, spans: Sequence[Span]) -> Span | None:
-    """The asked span in which an episode was told or happened. An episode of a far wider time does not count."""
-    start, end = episode.event.happened or (episode.since, episode.since)
-    for span in spans:
-        ends = span.start.timestamp(), span.end.timestamp()
-        if span.covers(episode.since) or happened_in(start.timestamp(), end.timestamp(), ends):
-            return span
-    return None
 
 
 def _hit(match: EpisodeMatch, recipe: str, span: Span | None, exchange: Exchange | None) -> Hit:

@@ -169,11 +169,20 @@ def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
     called = {"user": names.user, "character": names.char}
     gathered: dict[tuple[int, str], list[str]] = {}
     for fact in facts:
-        place = _group(fact)
-        group = GROUPS[place]
-        about = {"target": fact.draft.target, "entity": fact.draft.entity, "": ""}[group.per]
-        about = called.get(about) or _as_told(about, fact.text)
-        gathered.setdefault((place, about), []).append(_fact_line(fact, group.kind, names))
+        draft = fact.draft
+        owner = draft.entity if draft.entity in ("user", "character") else "generic" if draft.generic else "particular"
+        owner = "user" if draft.kind in ("picture", "boundary") else owner
+        place = next(i for i, group in enumerate(GROUPS) if (group.owner, group.kind) == (owner, draft.kind))
+        about = {"target": draft.target, "entity": draft.entity, "": ""}[GROUPS[place].per]
+        # A name is written as the fact's words have it within a sentence: joel is Joel.
+        spelling = re.search(rf"(?<=\S ){re.escape(about)}(?!\w)", fact.text, re.IGNORECASE) if about else None
+        about = called.get(about) or (spelling[0] if spelling else about)
+        day = (
+            f"{fact.at:%Y-%m-%d}{'：' if names.language == 'zh' else ': '}"
+            if draft.kind == "relation" and fact.at
+            else ""
+        )
+        gathered.setdefault((place, about), []).append(f"- {day}{stated(fact, names)}")
     lines: list[str] = []
     for (place, about), facts_of_group in sorted(
         gathered.items(), key=lambda item: item[0][0]
@@ -262,30 +271,11 @@ def _told_days(first: date, last: date, precision: Precision) -> str:
     )
 
 
-def _as_told(about: str, text: str) -> str:
-    """A name in the letters that the fact's words have for it within a sentence: joel is Joel."""
-    match = re.search(rf"(?<=\S ){re.escape(about)}(?!\w)", text, re.IGNORECASE) if about else None
-    return match[0] if match else about
-
-
-def _group(fact: Fact) -> int:
-    draft = fact.draft
-    owner = draft.entity if draft.entity in ("user", "character") else "generic" if draft.generic else "particular"
-    owner = "user" if draft.kind in ("picture", "boundary") else owner
-    return next(i for i, group in enumerate(GROUPS) if (group.owner, group.kind) == (owner, draft.kind))
-
-
 def _heading(group: FactGroup, about: str, names: Names) -> str:
     template = group.zh if names.language == "zh" else group.en
     kept = _OPTIONAL.sub(r"\1" if about else "", template)
     filled = {"user": names.user or "User", "char": names.char or "Character", "about": names.line(about)}
     return _NAME.sub(lambda match: filled[match[1]], kept) or ("别的事" if names.language == "zh" else "Other things")
-
-
-def _fact_line(fact: Fact, kind: str, names: Names) -> str:
-    if kind != "relation" or fact.at is None:
-        return f"- {stated(fact, names)}"
-    return f"- {fact.at:%Y-%m-%d}{'：' if names.language == 'zh' else ': '}{stated(fact, names)}"
 
 
 def stated(fact: Fact, names: Names) -> str:

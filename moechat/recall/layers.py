@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor, wait
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from threading import Event as Signal
 
 from moechat import when
@@ -32,13 +31,14 @@ from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
-from moechat.model import Embedder, Episode, Recollection
+from moechat.model import Embedder, Recollection
 from moechat.reading.saying import mark
-from moechat.recall import follows, plans, touch, world
+from moechat.recall import follows, plans, touch
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
 from moechat.recall.recipes import ConfiguredRecipes
 from moechat.rules.boundaries import concerns
+from moechat.rules.reading import is_small_talk
 from moechat.sentences import sentence
 from moechat.settings.character import Character
 from moechat.settings.config import DIAL, Config
@@ -52,13 +52,6 @@ SHARE = 0.25  # Recalled memory takes no more than this part of what the model c
 LOADING_S = 20.0  # Added to the deadline of the first recall, which also reads what the recipes need.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
 LONGEST_CUE = 4_000  # in characters
-
-
-def _has_heard(layers: Layers, word: str) -> bool:
-    """Whether the diary or an event has a word."""
-    if layers.diary.index.words.lexical.idf(words.tokens(word)).any():
-        return True
-    return len(layers.episodes.view(layers.now()).with_keyword(word)) > 0
 
 
 class Layers:
@@ -90,7 +83,7 @@ class Layers:
             who.folder, zone=config().time.tzinfo,
             names=lambda: character().names, now=self.now,
         )  # fmt: skip
-        self.episodes = Episodes(store, dense, self._authored)
+        self.episodes = Episodes(store, dense, lambda: (self.official.generation, self.official.episodes()))
         self.diary = Diary(store, dense, self.episodes, user_name=who.user_name, character_name=who.name)
         self.topics = Topics(store, self.episodes, dense)
         self.core = CoreMemory(store, dense, self.official.facts)
@@ -104,9 +97,6 @@ class Layers:
         self.episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self.episodic, self.core, self.entities, lambda: self.book)
         self.recipes = ConfiguredRecipes(config, dense, *parts, model, prompts)
-
-    def _authored(self) -> tuple[int, Sequence[Episode]]:
-        return self.official.generation, self.official.episodes()
 
     @property
     def book(self) -> WorldBook:
@@ -144,9 +134,11 @@ class Layers:
         if len(text) > LONGEST_CUE:
             text = f"{text[: LONGEST_CUE // 2]}\n{text[-LONGEST_CUE // 2 :]}"
         who = self.character()
+        idf = self.diary.index.words.lexical.idf
         sought = follows.together(
-            text, now, before or [previous_reply], (who.user_name, who.name), partial(_has_heard, self)
-        )
+            text, now, before or [previous_reply], (who.user_name, who.name),
+            lambda word: bool(idf(words.tokens(word)).any() or len(self.episodes.view(self.now()).with_keyword(word))),
+        )  # fmt: skip
         embed = self.dense.query if self.dense.serving else None
         widths, contained = self.config().time.widths, self.store.contained
         return Cue(
@@ -169,8 +161,9 @@ class Layers:
         is_pain = is_low or bool(mark(cue.text))
         kept_back = {id_ for one in shared for id_ in (one.id, *(one.draft.sources if is_pain else ()))}
         who = self.character()
-        is_fixed = touch.asks_all(cue.text) or touch.asks_nothing(cue, (who.user_name, who.name))
-        several = traits.asks_several(cue.text)
+        # Small talk that names no time asks for nothing of the past.
+        is_small = not cue.asks_time and is_small_talk(cue.query, (who.user_name, who.name))
+        is_fixed, several = touch.asks_all(cue.text) or is_small, traits.asks_several(cue.text)
         recollection = recall(
             cue, recipes.whatever_ranks() if is_fixed else recipes.active(several=several), pool=self._pool(),
             deadline_s=config.recall.deadline_ms / 1000 + recipes.patience_s + loading_s,
@@ -184,7 +177,9 @@ class Layers:
             or touch.is_withheld(cue, hit, delicate)
             or (hit.layer != "lore" and concerns(off_limits, hit.text)),
         )  # fmt: skip
-        recollection = world.filled(recollection, Macros(who.names, cue.now, who.language, cue.talk))
+        macros = Macros(who.names, cue.now, who.language, cue.talk)
+        hits = [replace(one, text=macros.fill(one.text)) if one.layer == "lore" else one for one in recollection.hits]
+        recollection = replace(recollection, hits=hits)
         if config.Agent.long_memory and not touch.is_danger(cue):
             view = self.episodes.view(cue.now)
             due = plans.due(view, self.store, cue.now, in_context, who.name)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from moechat.cue import Cue
@@ -69,17 +70,22 @@ def recall(
     their whole exchange. ``in_context`` are exchanges that the model sees anyway. ``withheld``: a hit is delicate, and the talk
     does not touch it.
     """
-    clock = _Timing()
-    lists, notices = _run(cue, recipes, pool, deadline_s, clock)
+    laps, ms = [time.perf_counter()], dict[str, float]()
+    lists, notices = _run(cue, recipes, pool, deadline_s, ms)
+    laps.append(time.perf_counter())
     ranked = fused(recipes, lists)
-    clock.lap("fuse")
+    laps.append(time.perf_counter())
     passed, dropped = _limited(recipes, lists)
     merged = _merged([_joined(hits) for hits in ranked if hits[0].key in passed], in_context, dropped)
     kept_back = [withheld(hit) for hit in merged]
     dropped += [Dropped(hit, "delicate") for hit, is_kept_back in zip(merged, kept_back, strict=True) if is_kept_back]
     shown = [hit for hit, is_kept_back in zip(merged, kept_back, strict=True) if not is_kept_back]
-    wide = _sized(widen(shown), budget)
-    clock.lap("merge")
+    # One that alone would fill the budget, or leave others no room, is told in fewer words; an author's words are not.
+    wide = [replace(hit, tokens=count_tokens(hit.text) + DATES_TOKENS * bool(hit.again)) for hit in widen(shown)]
+    longest = fair_length((hit.tokens for hit in wide if not hit.why), budget.tokens)
+    longest = min(longest, int(budget.tokens * budget.longest) or budget.tokens)
+    wide = [hit if hit.why else _fitting(hit, longest) or _shortened(hit, longest) for hit in wide]
+    laps.append(time.perf_counter())
     kept = _within(wide, budget, dropped)
     everything = _WholeHits(ranked)
     if empty := list(empty_spans(cue)):
@@ -88,9 +94,9 @@ def recall(
         empty = [span for span in empty if span not in recorded]
     away = any(hit.layer == "diary" and hit.span is None for hit in kept)
     others = list(unanswered(cue)) if away else []
-    return Recollection(
-        list(cue.spans), kept, dropped, empty, notices, clock.total(), everything, elsewhere_spans=others
-    )
+    taken_s = [end - begun for begun, end in pairwise(laps)] + [time.perf_counter() - laps[0]]
+    ms = ms | {name: round(s * 1000, 3) for name, s in zip(("recipes", "fuse", "merge", "total"), taken_s, strict=True)}
+    return Recollection(list(cue.spans), kept, dropped, empty, notices, ms, everything, elsewhere_spans=others)
 
 
 class _WholeHits(Sequence[Hit]):
@@ -113,26 +119,10 @@ class _WholeHits(Sequence[Hit]):
         return repr(self._hits)
 
 
-class _Timing:
-    """Milliseconds by stage and by recipe."""
-
-    def __init__(self) -> None:
-        self._start = self._last = time.perf_counter()
-        self.ms: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.ms[name] = round((now - self._last) * 1000, 3)
-        self._last = now
-
-    def total(self) -> dict[str, float]:
-        return self.ms | {"total": round((time.perf_counter() - self._start) * 1000, 3)}
-
-
 def _run(
-    cue: Cue, recipes: Sequence[Recipe], pool: Executor, deadline_s: float, clock: _Timing
+    cue: Cue, recipes: Sequence[Recipe], pool: Executor, deadline_s: float, ms: dict[str, float]
 ) -> tuple[dict[str, Candidates], list[str]]:
-    """All recipes, side by side; one that fails or is late is reported and left out.
+    """All recipes, side by side, each with its ``ms``; one that fails or is late is reported and left out.
 
     One thread for all of them would take as much CPU time (11 ms at 100 exchanges, 14 at 1,000, 17 at 10,000, 22 at 100,000)
     and keep a message waiting longer at each size (on a busy machine 35, 66, 59, 92 ms against 15, 40, 38, 79).
@@ -143,7 +133,7 @@ def _run(
         try:
             return recipe.run(cue)
         finally:
-            clock.ms[recipe.name] = round((time.perf_counter() - start) * 1000, 3)
+            ms[recipe.name] = round((time.perf_counter() - start) * 1000, 3)
 
     futures = [pool.submit(timed, recipe) for recipe in recipes]
     wait(futures, timeout=deadline_s)
@@ -157,7 +147,6 @@ def _run(
             notices.append(f"{recipe.name}: failed ({error}), left out")
         else:
             lists[recipe.name] = future.result()
-    clock.lap("recipes")
     return lists, notices
 
 
@@ -256,15 +245,6 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
     return order
 
 
-def _sized(hits: Sequence[Hit], budget: Budget) -> list[Hit]:
-    """The hits with their tokens counted. One that alone would fill the budget, or leave others no room, is told in fewer
-    words; an author's words are not."""
-    counted = [replace(hit, tokens=count_tokens(hit.text) + DATES_TOKENS * bool(hit.again)) for hit in hits]
-    longest = fair_length((hit.tokens for hit in counted if not hit.why), budget.tokens)
-    longest = min(longest, int(budget.tokens * budget.longest) or budget.tokens)
-    return [hit if hit.why else _fitting(hit, longest) or _shortened(hit, longest) for hit in counted]
-
-
 def _shortened(hit: Hit, tokens: int) -> Hit:
     text = passage(hit.shorter[-1] if hit.shorter else hit.text, tokens, hit.words)
     return replace(hit, text=text, tokens=count_tokens(text))
@@ -292,7 +272,9 @@ def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list
     for layer, share in budget.shares.items():
         left = int(budget.tokens * share)
         for i, hit in enumerate(hits):
-            if i not in chosen and _shares(hit) == layer and hit.tokens <= left:
+            # Reflections have a share of their own.
+            own = "reflections" if hit.episode == "reflection" else hit.layer
+            if i not in chosen and own == layer and hit.tokens <= left:
                 chosen[i] = hit
                 left -= hit.tokens
                 used += hit.tokens
@@ -302,8 +284,3 @@ def _within(hits: Sequence[Hit], budget: Budget, dropped: list[Dropped]) -> list
             used += fitting.tokens
     dropped += [Dropped(hit, "budget") for i, hit in enumerate(hits) if i not in chosen]
     return [chosen[i] for i in sorted(chosen)]
-
-
-def _shares(hit: Hit) -> str:
-    """The name of the hit's share of the budget: its layer, except that reflections have a share of their own."""
-    return "reflections" if hit.episode == "reflection" else hit.layer

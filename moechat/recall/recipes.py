@@ -4,7 +4,7 @@ threshold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -51,7 +51,7 @@ class ConfiguredRecipes:
             [Recipe("book", "lore", lambda cue: self.book().fired(self._judged(cue)))] if agent.lore_books else []
         )
         if agent.long_memory and self.config().recall.what_matters:
-            by_rules.append(Recipe(touch.MATTERS, "diary", self._matters, touch.FIRST))
+            by_rules.append(Recipe(touch.MATTERS, "diary", self.episodic.matters, touch.FIRST))
         if not agent.is_core_mem:
             return by_rules
         return [
@@ -79,8 +79,9 @@ class ConfiguredRecipes:
             hits = self.core.search(cue, top_k=agent.core_top_k, threshold=floor("profile"), former=True)
             return hits if touch.touches_facts(cue, hits, (), floor("profile")) else []
 
-        def belong(cue: Cue) -> bool:
-            return touch.touches_facts(cue, near(cue), associated(cue), floor("profile"))
+        def profile(cue: Cue) -> Candidates:
+            belong = touch.touches_facts(cue, near(cue), associated(cue), floor("profile"))
+            return [(hit, "" if belong else "below_threshold") for hit in near(cue)]
 
         def within(cue: Cue) -> list[Span]:
             return self.diary.required_spans(cue, floor("events")) if agent.long_memory else []
@@ -97,11 +98,11 @@ class ConfiguredRecipes:
             "by_topic": lambda cue: self.episodic.by_topic(
                 cue, recipes.by_topic.limit, self._helper(), threshold=floor("by_topic"), spans=within(cue)
             ),
-            "profile": lambda cue: _all(near(cue), "" if belong(cue) else "below_threshold"),
-            "entities": lambda cue: _all(associated(cue)),
-            "lore": lambda cue: _all(self.book().near(
+            "profile": profile,
+            "entities": lambda cue: [(hit, "") for hit in associated(cue)],
+            "lore": lambda cue: [(hit, "") for hit in self.book().near(
                 self._judged(cue), cue.clauses, cue.clause_vectors, scan_depth=agent.scan_depth, threshold=floor("lore"),
-            )),
+            )],
         }  # fmt: skip
         former = Recipe(
             touch.FORMER, "core",
@@ -127,10 +128,6 @@ class ConfiguredRecipes:
         if self.diary.judged(cue, self.threshold("events")).belongs or facts_named(cue):
             return candidates
         return [(hit, why or "below_threshold") for hit, why in candidates]
-
-    def _matters(self, cue: Cue) -> Candidates:
-        """What moves the user's life, where a low mood or a question about that life calls for it."""
-        return self.episodic.matters(cue) if touch.is_low(cue) or touch.asks_of_life(cue) else []
 
     def _judged(self, cue: Cue) -> list[Judgement]:
         return cue.once("book", lambda: self.book().judged(cue.text, cue.scene))
@@ -170,8 +167,3 @@ class ConfiguredRecipes:
             return 0.0
         questions = helper.options.cues_by_model + helper.options.evaluator
         return helper.options.timeout_s * questions
-
-
-def _all(hits: Sequence[Hit], why: str = "") -> Candidates:
-    """Hits that may all enter the prompt, or none of them, for the same reason."""
-    return [(hit, why) for hit in hits]

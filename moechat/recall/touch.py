@@ -17,7 +17,7 @@ from moechat.reading.asked import LIFE, LOW, asked
 from moechat.reading.asking import asks
 from moechat.reading.patterns import patterns
 from moechat.reading.saying import DANGER, mark, saying
-from moechat.rules.reading import asks_of_user, is_small_talk
+from moechat.rules.reading import asks_of_user
 from moechat.when.names import tongue_of
 
 MOST_FORMER = 4
@@ -36,11 +36,6 @@ STATES = ("partner", "home", "job", "employer", "health", "pet", "name")  # Clas
 FORMER = "former"
 Marked = tuple[str, Sequence[str], str]
 """The id of a delicate finding, its sources and its text."""
-
-
-def asks_nothing(cue: Cue, names: Sequence[str]) -> bool:
-    """Whether a message asks for nothing of the past: it is small talk and names no time. ``names`` are of those who talk."""
-    return not cue.asks_time and is_small_talk(cue.query, names)
 
 
 def touches_facts(cue: Cue, near: Sequence[Hit], associated: Sequence[Hit], floor: float) -> bool:
@@ -84,14 +79,10 @@ def care(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
         if fact.draft.polarity > 0
         and (
             (touches and fact.draft.mark == "care")
-            or (danger and keyword_class(fact.draft) == "health" and _is_own(fact))
+            or (danger and keyword_class(fact.draft) == "health" and entity(fact.draft) == "user")
         )
     ]
     return [(_hit(fact, "care"), "") for fact in reversed(facts)]
-
-
-def _is_own(fact: Fact) -> bool:
-    return entity(fact.draft) == "user"
 
 
 def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
@@ -101,7 +92,7 @@ def about_user(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
         return []
     facts = [f for f in current() if f.by != "author" and f.draft.mark != "delicate" and f.confirmed is not False]
     facts = [fact for fact in facts if keyword_class(fact.draft) == "taste"] if tastes else facts
-    facts.sort(key=lambda fact: not _is_own(fact))
+    facts.sort(key=lambda fact: entity(fact.draft) != "user")
     return [(_hit(fact, "about_user"), "") for fact in facts]
 
 

@@ -7,13 +7,12 @@ number of messages before the end. All others stand in the block of the world, b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from moechat.cards.macros import Macros
 from moechat.cue import Scene, SoFar
 from moechat.lore import LoreRole
 from moechat.memory.firing import STICKY
-from moechat.model import Exchange, Hit, Lore, Message, Recollection
+from moechat.model import Exchange, Hit, Lore, Message
 from moechat.settings.character import Character
 from moechat.store.kinds import Store
 from moechat.store.tree import Tree
@@ -68,12 +67,6 @@ def fires(store: Store) -> list[dict[str, str]]:
                     {"time": node.at if node else "", "exchange": id_, "id": str(row["id"]), "why": str(row["why"])}
                 )
     return rows
-
-
-def filled(recollection: Recollection, macros: Macros) -> Recollection:
-    """The recollection with the macros of the author's words replaced."""
-    hits = [replace(hit, text=macros.fill(hit.text)) if hit.layer == "lore" else hit for hit in recollection.hits]
-    return replace(recollection, hits=hits)
 
 
 @dataclass(frozen=True)
