@@ -166,7 +166,7 @@ def ask(agent: Agent, clock: SetClock, question: Question, ids: Ids) -> Outcome:
         ranked(recollection, ids),
         injected(recollection, ids),
         recollection.timing_ms,
-        sum(hit.layer == "diary" for hit in recollection.hits),
+        sum(hit.layer == "diary" and hit.recipe not in BY_RULE for hit in recollection.hits),
         sum(hit.layer == "core" and hit.recipe not in BY_RULE for hit in recollection.hits),
         sum(hit.tokens for hit in recollection.hits),
     )

@@ -165,7 +165,9 @@ class Layers:
         is_small = not cue.asks_time and is_small_talk(cue.query, (who.user_name, who.name))
         is_fixed, several = touch.asks_all(cue.text) or is_small, traits.asks_several(cue.text)
         recollection = recall(
-            cue, recipes.whatever_ranks() if is_fixed else recipes.active(several=several), pool=self._pool(),
+            cue,
+            recipes.whatever_ranks(low=is_low) if is_fixed else recipes.active(several=several, low=is_low),
+            pool=self._pool(),
             deadline_s=config.recall.deadline_ms / 1000 + recipes.patience_s + loading_s,
             budget=Budget(
                 self._tokens(round(config.recall.token_budget * DIAL[config.recall.brings_up][1]), config.recall.reading_s),

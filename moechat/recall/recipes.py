@@ -44,14 +44,15 @@ class ConfiguredRecipes:
     model: Callable[[], ChatModel]
     prompts: Prompts
 
-    def whatever_ranks(self) -> list[Recipe]:
-        """Those that come whatever the ranking says."""
+    def whatever_ranks(self, *, low: bool = False) -> list[Recipe]:
+        """Those that come whatever the ranking says. What moves the user's life comes first where the mood is ``low``; a
+        question about that life is answered by what it names first."""
         agent = self.config().Agent
         by_rules = (
             [Recipe("book", "lore", lambda cue: self.book().fired(self._judged(cue)))] if agent.lore_books else []
         )
         if agent.long_memory and self.config().recall.what_matters:
-            by_rules.append(Recipe(touch.MATTERS, "diary", self.episodic.matters, touch.FIRST))
+            by_rules.append(Recipe(touch.MATTERS, "diary", self.episodic.matters, touch.FIRST if low else touch.BEHIND))
         if not agent.is_core_mem:
             return by_rules
         return [
@@ -60,7 +61,7 @@ class ConfiguredRecipes:
             Recipe("about_user", "core", lambda cue: touch.about_user(cue, self.core.current), touch.FIRST),
         ]
 
-    def active(self, *, several: bool = False) -> list[Recipe]:
+    def active(self, *, several: bool = False, low: bool = False) -> list[Recipe]:
         """Those that are switched on. The diary hands over more where ``several`` things are asked for."""
         config, floor = self.config(), self.threshold
         agent, recipes = config.Agent, config.recall.recipes
@@ -115,7 +116,7 @@ class ConfiguredRecipes:
             limit=MOST_UNDERSTOOD,
         )  # fmt: skip
         fixed = [former] * agent.is_core_mem + [understood] * (agent.long_memory and recipes.events.enabled)
-        return [*self.whatever_ranks(), *fixed] + [
+        return [*self.whatever_ranks(low=low), *fixed] + [
             Recipe(
                 name, LAYERS[name], runs[name], settings.weight, settings.limit + MORE * (several and name == "events")
             )

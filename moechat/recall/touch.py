@@ -24,6 +24,7 @@ MOST_FORMER = 4
 MATTERS, MOST_MATTERS = "matters", 2
 SURELY = 0.075  # A fact whose cosine is this share of the way from the floor to 1 is near by more than chance.
 FIRST = 100.0  # The weight of what comes whatever the ranking says.
+BEHIND = 0.9  # The weight of what comes as well, behind the seven or eight that rank best.
 _CALLS = patterns(Path(__file__).with_name("touch.ini"))["touch"]
 
 
