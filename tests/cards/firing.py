@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from moechat.memory.firing import STICKY, Judgement, by_priority, judged
 from moechat.model import Hit, Message, Recollection
 from moechat.recall.assembly import assemble
 from moechat.recall.tail import Background
-from moechat.recall.world import filled, placed
+from moechat.recall.world import placed
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
@@ -89,7 +90,8 @@ def _prompt(case: dict[str, Any], entries: list[Lore], talk: list[tuple[str, str
     *before, (_, text) = talk
     history = [Message("user" if who == USER else "assistant", words) for who, words in before]
     fires = by_priority(one for one in judged(entries, text, Scene(before[::-1], USER)) if one.fires)
-    recollection = filled(Recollection(hits=_hits(fires)), Macros({"user": USER, "char": CHARACTER}, _NOW))
+    macros = Macros({"user": USER, "char": CHARACTER}, _NOW)
+    recollection = Recollection(hits=[replace(hit, text=macros.fill(hit.text)) for hit in _hits(fires)])
     background = Background(lore={one.id: one for one in entries})
     messages = assemble(
         character,
