@@ -119,6 +119,22 @@ def test_a_question_of_the_users_is_no_answer_to_another():
     assert reply("Tell me about the harbour", character=WREN, context=asked) in LINES["en"]["not_known"]
 
 
+def test_a_question_for_the_record_is_no_answer_even_with_its_reason():
+    asked = Exchange("a", TOLD, "我上次物理考了多少分来着 我要对比一下", "我不记得。")
+    told = Exchange("b", TOLD, "物理考了六十一分 全班倒数", "抱抱。")
+    answer = reply("我物理多少分来着", context=(told, asked))
+    assert "六十一" in answer and "对比" not in answer
+
+
+def test_another_thing_of_the_users_is_not_answered_with_what_the_user_is():
+    facts = [FactDraft("用户叫老闫", (), keyword="name", target="老闫", single=True)]
+    bird = Exchange("a", TOLD, "我养了只画眉 叫老段长", "真好。")
+    girl = Exchange("b", TOLD, "小麦是我女儿 在医院管B超", "真好。")
+    assert "老段长" in reply("我那画眉叫啥名字", context=(bird,), facts=facts)
+    assert "小麦" in reply("我闺女叫啥", context=(girl,), facts=facts)
+    assert "老闫" in reply("我叫啥名字来着", context=(bird, girl), facts=facts)
+
+
 def test_the_characters_words_are_never_told_as_the_users():
     said = [Exchange("e2", TOLD, "嗯", "我讨厌香菜，也住在杭州。")]
     hit = diary(said[0], QINGHE)

@@ -21,6 +21,7 @@ from moechat.when.names import has_han, tongue_of
 
 FILE, HELP = "offline.yaml", "help.yaml"
 
+ANYONE = frozenset({"child", "friend", "family", "pet"})  # Kin by which nobody in particular is named.
 FEW_LETTERS = 4  # A message of so few (ok, haha) is of no language.
 _VALUE = re.compile(r"(?:(^|(?<=[.!?] )))?\{(\w+)\}")  # The first group is there where a sentence begins.
 
@@ -57,6 +58,12 @@ def numbers(folders: Sequence[Path], language: str, kinds: Sequence[str]) -> lis
 def ears(language: str) -> Ears:
     """The patterns of a language, in the order in which they are listened for."""
     return patterns(Path(__file__).with_name(f"{language}.ini"), language)
+
+
+def kin(text: str) -> frozenset[str]:
+    """What the people and animals of a text are to the user, whatever its language: mother for 我妈."""
+    both = (ears(language)["kin"].items() for language in ("en", "zh"))
+    return frozenset(name for groups in both for name, one in groups if one.search(text))
 
 
 @lru_cache(maxsize=64)

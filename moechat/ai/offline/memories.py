@@ -9,13 +9,14 @@ from datetime import datetime
 from functools import cache
 
 from moechat.ai.chat_model import ChatRequest
-from moechat.ai.offline.lines import Ears
+from moechat.ai.offline.lines import ANYONE, Ears, kin
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
 from moechat.encoder.builtin import builtin
 from moechat.errors import EmbeddingError
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import Hit, Layer
-from moechat.reading.asking import asks_by_form
+from moechat.reading.asking import asks, asks_by_form
+from moechat.reading.saying import saying
 from moechat.rules import message
 from moechat.rules.clause import MAX_SENTENCES, Clause
 from moechat.when import LONGEST_READ, Span, resolve
@@ -25,6 +26,9 @@ _SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
 LONGEST_TOLD = 200  # Of a message of more characters the sentence that answers is told.
 ENOUGH = 2.0  # A memory that shares less than this with a question is no answer to it.
 MEANING, UNLIKE = 8.0, 0.2  # A cosine of .45 to the question is enough by itself.
+LEAST_TOLD = (
+    2  # A message that asks tells something as well where it has so many words that say something beside the question.
+)
 EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
 
@@ -47,7 +51,7 @@ class Memories:
     def __init__(self, request: ChatRequest, ears: Ears, names: tuple[str, str], spans: Sequence[Span]):
         self._ears, self._names, self._spans = ears["words"], names, spans
         # One question is held against every memory: what it says and whom it names is read once.
-        self.people, self.content = cache(self._people), cache(self._content)
+        self.people, self.content = cache(kin), cache(self._content)
         self._subjects, self._small_talk = ears["subjects"], ears["short"].values()
         talk = [e for e in request.context if e.char or e.user.strip() != request.text.strip()]
         words = [e.user for e in talk]
@@ -67,6 +71,9 @@ class Memories:
         """What of a message can answer: all of it, or each sentence of a long one. Questions, requests and play cannot."""
         text = text[:LONGEST_READ]
         clauses = [clause.text for clause in message.read(text, before).clauses if self._tells(clause)]
+        words = {word for clause in clauses for word in content_words(clause)}
+        if saying(text).kind == "record" or (asks(text) and len(words) < LEAST_TOLD):
+            return []
         belongs = {clause: self._belongs(clause, at) for clause in clauses}
         sentences = [text] if len(text) <= LONGEST_TOLD else _SENTENCE.findall(text)
         parts = list(dict.fromkeys(map(str.strip, sentences)))[:MAX_SENTENCES]
@@ -126,16 +133,18 @@ class Memories:
         content = self.content(question).items()
         weights = {w: weight for w, weight in content if w in there or (has_han(w[0]) and w in text)}
         subjects = [s for s in self._subjects.items() if s[1].search(question)]
-        is_of_user = memory.layer == "core" or bool(ears["tells"].search(text))
-        if self.is_of_another(question, text, or_of_user=not weights and near < ENOUGH and is_of_user):
+        is_of_user = near < ENOUGH and bool(ears["tells"].search(text))
+        if self.is_of_another(question, text, or_of_user=not weights and (memory.layer == "core" or is_of_user)):
             return 0.0
+        if not weights:  # 闺女 is 女儿.
+            weights = dict.fromkeys((self.people(question) & self.people(text)) - ANYONE, 2.0)
         weights |= {name: 3.0 for name, subject in subjects if subject.search(text)}
-        who, of_the_past = self.people(question), bool(ears["formerly"].search(question))
+        of_the_past = bool(ears["formerly"].search(question))
         is_now = memory.layer == "core" and not self._spans and all(subject.search(text) for _, subject in subjects)
-        is_aside = memory.layer == "core" and not who and bool(self.people(text))
+        is_aside = memory.layer == "core" and not self.people(question) and bool(self.people(text) - ANYONE)
         score = near + sum(weights.values()) - 1.0 * is_aside  # where I live, not where my mother does
         words = {word for word, _ in content if len(word) > (1 if has_han(word[0]) else 2)}
-        words = {word for word in words if not any(one in word for one in who)}
+        words = {word for word in words if not kin(word)}
         is_named, is_else = bool(words & weights.keys()), bool(words) and words.isdisjoint(weights)
         for this, other in ((ears["likes"], ears["dislikes"]), (ears["dislikes"], ears["likes"])):
             if this.search(question) and not other.search(question):
@@ -147,7 +156,7 @@ class Memories:
             score += (memory.dated > 1) + (fits_then if of_the_past else 2.5 * is_now)
         if memory.layer == "lore":
             asks_mine = bool(ears["mine"].search(question))
-            if asks_mine and who:  # my grandmother is none of the world book's
+            if asks_mine and self.people(question) - ANYONE:  # my grandmother is none of the world book's
                 return 0.0
             score += 3.0 * memory.named - 1.0 * asks_mine
         return score
@@ -155,12 +164,8 @@ class Memories:
     def is_of_another(self, question: str, text: str, *, or_of_user: bool = False) -> bool:
         """Whether a question names somebody (my sister) and the text somebody else, or ``or_of_user`` nobody."""
         asked_of, named = self.people(question), self.people(text)
-        return bool(asked_of) and (bool(named) or or_of_user) and asked_of.isdisjoint(named)
-
-    def _people(self, text: str) -> frozenset[str]:
-        """The people and animals that a text names; of anyone (家人, pets), nobody is named."""
-        everyone = {one.casefold() for one in self._ears["people"].findall(text)}
-        return frozenset(one for one in everyone if not self._ears["anyone"].fullmatch(one))
+        is_somebody = bool(named - ANYONE) or or_of_user
+        return bool(asked_of) and is_somebody and (asked_of - ANYONE or asked_of).isdisjoint(named)
 
     def _content(self, text: str) -> dict[str, float]:
         """The words of a question that say what it is about, with their weight; times are matched as times."""

@@ -288,7 +288,7 @@ class _OfflineReply:
         groups: dict[str, list[str]] = {name: [] for name in ("you", "people", "health", "likes")}
         for fact in facts:
             tastes = "likes" if self._hears("likes", fact.text) or self._hears("dislikes", fact.text) else "you"
-            group = next((name for name in ("health", "people") if self._hears(name, fact.text)), tastes)
+            group = "health" if self._hears("health", fact.text) else "people" if lines.kin(fact.text) else tastes
             groups[group if memories.to_user(fact) else "people"].append(self._quoted(fact, memories))
         texts = {name: self.comma.join(dict.fromkeys(group)) for name, group in groups.items() if group}
         listed = [self._line(f"group_{name}", said=text) for name, text in texts.items()]

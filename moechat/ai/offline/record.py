@@ -32,6 +32,9 @@ _ALSO = {
     "school": ("school", "grade"),
     "major": ("major", "school"),
 }
+_WHICH = re.compile(
+    r"(?:哪[个座所家种门]?|什么|啥)[一-龥]{1,2}|\b(?:which|what) \w+", re.IGNORECASE
+)  # What it is one of.
 _LEAD_EN = re.compile(r"\s*\b(?:on|in|at|for|by|until|this|next)\s*$")
 
 
@@ -64,10 +67,12 @@ class Knowledge:
     def asked(self, question: str) -> Asked | None:
         """What a question asks of the record; None where it asks nothing of it."""
         ears = lines.ears(tongue_of(question))
-        whose = frozenset(self._named(question)) or frozenset(_kin(question))
-        if not whose and ears["words"]["mine"].search(question):
-            whose = frozenset({"user"})
+        for span in resolve(question, self._request.now) if self._request.now else ():
+            question = question.replace(span.phrase, " ")
+        whose = frozenset(self._named(question)) or lines.kin(question)
         what = next((name for name, pattern in ears["asked"].items() if pattern.search(question)), "")
+        if not whose and what and ears["words"]["mine"].search(question):
+            whose = frozenset() if _names_else(question, what, ears) else frozenset({"user"})
         return Asked(whose, what) if whose and what else None
 
     def known(self, question: Asked) -> list[FactDraft]:
@@ -81,7 +86,8 @@ class Knowledge:
         relations = [
             fact
             for fact in self.facts
-            if fact.kind == "relation" and (fact.target.casefold() in names or not groups.isdisjoint(_kin(fact.text)))
+            if fact.kind == "relation"
+            and (fact.target.casefold() in names or not groups.isdisjoint(lines.kin(fact.text)))
         ]
         if question.what in ("name", "who", "have"):
             return relations
@@ -89,7 +95,8 @@ class Knowledge:
         theirs = [
             fact
             for fact in self.facts
-            if fact.entity != "user" and (fact.entity.casefold() in people or not groups.isdisjoint(_kin(fact.entity)))
+            if fact.entity != "user"
+            and (fact.entity.casefold() in people or not groups.isdisjoint(lines.kin(fact.entity)))
         ]
         return [fact for fact in theirs if fact.keyword in _ALSO.get(question.what, (question.what,))]
 
@@ -131,7 +138,7 @@ class Knowledge:
         if kind == MAY or kind not in ("", EVERYDAY) or not text.rstrip().endswith(("?", "？")):
             return kind == MAY
         recalls = lines.ears(tongue_of(text))["words"]["recalls"]
-        return not (recalls.search(text) or self._named(text) or _kin(text)) and bool(self.touched(text))
+        return not (recalls.search(text) or self._named(text) or lines.kin(text)) and bool(self.touched(text))
 
     # ---- plans
 
@@ -162,8 +169,18 @@ class Knowledge:
         low = question.casefold()
         names = {f.entity.casefold() for f in self.facts if f.entity not in ("user", "character")}
         names |= {f.target.casefold() for f in self.facts if f.kind == "relation"}
-        named = {name for name in names if len(name) > 1 and not _kin(name) and not is_stop_word(name)}
+        named = {name for name in names if len(name) > 1 and not lines.kin(name) and not is_stop_word(name)}
         return {name for name in named if re.search(rf"(?<![a-z]){re.escape(name)}(?![a-z])", low)}
+
+
+def _names_else(question: str, what: str, ears: lines.Ears) -> bool:
+    """Whether a question of the user's names something beside what is asked: 我那画眉叫什么 is not the user's own name."""
+    rest, asks, subject = [*question], ears["asked"][what], ears["subjects"].get(what)
+    for part in filter(None, (asks, subject, _WHICH, ears["words"]["recalls"])):
+        for match in part.finditer(question):
+            rest[slice(*match.span())] = " " * len(match[0])
+    words = tokens("".join(rest), bigrams=False)
+    return any(not is_stop_word(word) and not ears["words"]["empty_words"].fullmatch(word) for word in words)
 
 
 def day_name(at: datetime, language: str) -> str:
@@ -184,11 +201,6 @@ def _bare(plan: Episode) -> str:
 
 def _groups() -> frozenset[str]:
     return frozenset(lines.ears("en")["kin"])
-
-
-def _kin(text: str) -> set[str]:
-    """What the people and animals of a text are to the user, whatever its language: mother for 我妈."""
-    return {name for language in ("en", "zh") for name, one in lines.ears(language)["kin"].items() if one.search(text)}
 
 
 def _class_of(draft: FactDraft) -> str:
