@@ -7,7 +7,8 @@ else
 BIN := $(VENV)/bin
 endif
 PY := $(BIN)/python
-PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check -c constraints.txt
+# Most of the time would go to compiling modules that nobody imports; what is imported is compiled then.
+PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check --no-compile -c constraints.txt
 export PYTHONUTF8 = 1
 
 .PHONY: run test test-pg lint coverage bench bench-parts way year soak fuzz mutants transcripts transcripts-record doors axe bench-serve sayings docs clean

@@ -1,4 +1,4 @@
-"""Requests of httpx that wait as long as a busy machine may take."""
+"""Requests of httpx to this machine that wait as long as a busy one may take, and read nobody's certificates (80 ms)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import httpx
 
 PATIENCE_S = 60.0
 
-get = partial(httpx.get, timeout=PATIENCE_S)
-post = partial(httpx.post, timeout=PATIENCE_S)
-options = partial(httpx.options, timeout=PATIENCE_S)
-request = partial(httpx.request, timeout=PATIENCE_S)
-stream = partial(httpx.stream, timeout=PATIENCE_S)
+get = partial(httpx.get, timeout=PATIENCE_S, verify=False)
+post = partial(httpx.post, timeout=PATIENCE_S, verify=False)
+options = partial(httpx.options, timeout=PATIENCE_S, verify=False)
+request = partial(httpx.request, timeout=PATIENCE_S, verify=False)
+stream = partial(httpx.stream, timeout=PATIENCE_S, verify=False)

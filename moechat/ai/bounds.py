@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import httpx2
 
 from moechat.ai.wire import MOST_JSON, MOST_STREAMED, Unfit
+
+
+@cache
+def trusted(trust_env: bool = True) -> ssl.SSLContext:
+    """Whose certificates are believed. To read them takes 20 ms, so a process does it once."""
+    return httpx2.create_ssl_context(trust_env=trust_env)
 
 
 def stays_at(base_url: str) -> Callable[[httpx2.Request], None]:

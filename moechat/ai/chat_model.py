@@ -378,7 +378,7 @@ class OpenAIChatModel:
 
     @contextmanager
     def _client(self, sockets: CallSockets, timeout_s: float, max_retries: int = 0) -> Iterator[OpenAI]:
-        """A client for one call: it costs 20 ms, and hanging up one reply cannot touch another."""
+        """A client for one call, so that hanging up one reply cannot touch another."""
         import openai
 
         from moechat.ai import bounds
@@ -388,8 +388,10 @@ class OpenAIChatModel:
         address = urlsplit(self._base_url)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise Unfit("no_route")
+        trust_env = address.hostname not in LOOPBACK  # A proxy from the environment cannot reach this machine.
         http = openai.DefaultHttpxClient(
-            trust_env=address.hostname not in LOOPBACK,  # a proxy from the environment cannot reach this machine
+            trust_env=trust_env,
+            verify=bounds.trusted(trust_env),
             event_hooks={
                 "request": [bounds.stays_at(self._base_url), sockets.watch],
                 "response": [bounds.bounded()],

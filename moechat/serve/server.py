@@ -108,10 +108,11 @@ def make_app(
     agents = Agents(house, keyring)
     app.state.house = house
     app.include_router(questions.router(agents, in_english=True), prefix="/v1")
-    app.include_router(memory_routes.router(agents), prefix="/v1")
+    memories = memory_routes.router(agents)
+    app.include_router(memories, prefix="/v1")
     app.include_router(group_routes.router(agents), prefix="/v1")
     app.include_router(questions.router(agents))  # As they were called before, and as seed 004 calls three of them.
-    app.include_router(memory_routes.router(agents), deprecated=True)
+    app.include_router(memories, deprecated=True)
     app.include_router(front_ends.router(front_ends.FrontEnds(house, agents, settings.replies)))
     app.router.routes.append(Route(MCP, OverHttp(agents), methods=["POST"], include_in_schema=False))
     app.include_router(_health(house))

@@ -48,9 +48,10 @@ class EndpointEmbedder:
         # Without an explicit key the client would take another service's key from the environment.
         library, bounds = importlib.import_module("openai"), importlib.import_module("moechat.ai.bounds")
         hooks = {"request": [bounds.stays_at(self.base_url)], "response": [bounds.bounded(most=MOST_BYTES)]}
+        http = library.DefaultHttpxClient(event_hooks=hooks, verify=bounds.trusted())
         return library.OpenAI(
             base_url=self.base_url, api_key=self._key or "none", timeout=self._timeout_s, max_retries=1,
-            http_client=library.DefaultHttpxClient(event_hooks=hooks), default_headers={"Accept-Encoding": "identity"},
+            http_client=http, default_headers={"Accept-Encoding": "identity"},
         )  # fmt: skip
 
     @property
