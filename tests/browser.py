@@ -9,13 +9,24 @@ from typing import Any
 
 import gradio  # noqa: F401  # Python 3.11 cannot parse files inside the greenlets of Playwright: imported before them.
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    WebError,
+    expect,
+    sync_playwright,
+)
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--disable-component-update", "--disable-sync", "--process-per-site",
 )  # fmt: skip
 WAIT_MS = 60_000  # a busy machine is no fault
+_kept: dict[tuple[Browser, str], BrowserContext] = {}
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -30,7 +41,34 @@ def chromium() -> Iterator[Browser]:
         try:
             yield browser
         finally:
+            _kept.clear()
             browser.close()
+
+
+@contextmanager
+def _context(browser: Browser, url: str, guided: bool, **options: Any) -> Iterator[BrowserContext]:
+    """One with these options, which an earlier tab may have left: empty but for a page that stays open, and with it the process
+    that has compiled what Gradio needs to draw a page. To do so anew costs three times what our page does."""
+    key = browser, repr((guided, sorted(options.items())))
+    context = _kept.pop(key, None)
+    if context is None:
+        context = browser.new_context(**options)
+        context.set_default_timeout(WAIT_MS)
+        if guided:
+            context.add_init_script("if (location.protocol !== 'about:') localStorage['moechat.guided'] = 'true'")
+        context.new_page().goto(f"{url}/page/manifest.webmanifest")
+    first = context.pages[0]
+    try:
+        yield context
+    except BaseException:
+        context.close()
+        raise
+    for page in context.pages[1:]:
+        page.close()
+    context.clear_cookies()
+    context.new_cdp_session(first).send("Storage.clearDataForOrigin", {"origin": url, "storageTypes": "all"})
+    if _kept.setdefault(key, context) is not context:
+        context.close()
 
 
 @contextmanager
@@ -44,33 +82,32 @@ def tab(
     refused: Sequence[int] = (),
     **context: Any,
 ) -> Iterator[Page]:
-    """A page in a context of its own, opened (``at``: on which path) and drawn; ``guided``: it has seen the guide of the first
+    """A page in an empty context, opened (``at``: on which path) and drawn; ``guided``: it has seen the guide of the first
     start. On leaving: no error in it, in a tab beside it or in their console (but of a request that is ``refused`` with
     one of these), no request to anyone else."""
     errors: list[str] = []
     elsewhere: list[str] = []
-    opened = browser.new_context(locale=locale, **context)
-    opened.set_default_timeout(WAIT_MS)
-    if guided:
-        opened.add_init_script("if (location.protocol !== 'about:') localStorage['moechat.guided'] = 'true'")
 
-    def asked(address: str) -> None:
-        if not address.startswith((url, "data:", "blob:")):
-            elsewhere.append(address)
+    def asked(request: Request) -> None:
+        if not request.url.startswith((url, "data:", "blob:")):
+            elsewhere.append(request.url)
 
     def noted(line: ConsoleMessage) -> None:
         if line.type == "error" and not any(f"status of {one}" in line.text for one in refused):
             errors.append(line.text)
 
-    opened.on("request", lambda request: asked(request.url))
-    opened.on("console", noted)
-    opened.on("weberror", lambda fault: errors.append(str(fault.error)))
-    try:
+    def failed(fault: WebError) -> None:
+        errors.append(str(fault.error))
+
+    heard: dict[Any, Any] = {"request": asked, "console": noted, "weberror": failed}
+    with _context(browser, url, guided, locale=locale, **context) as opened:
+        for event, hear in heard.items():
+            opened.on(event, hear)
         yield open_tab(opened.new_page(), url + at)
         assert errors == []
         assert elsewhere == []
-    finally:
-        opened.close()
+        for event, hear in heard.items():
+            opened.remove_listener(event, hear)
 
 
 def open_tab(page: Page, url: str, *, at: str = "") -> Page:

@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -18,6 +19,7 @@ NO_NOUNS = {"told", "found", "said", "known", "wanted", "met", "given", "asked"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 

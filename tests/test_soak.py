@@ -353,7 +353,7 @@ def test_words_taken_back_when_the_process_was_killed_leave_nothing_behind(home:
 
 
 def test_nothing_is_lost_when_the_process_is_killed(zoo: Zoo, tmp_path: Path) -> None:
-    soak(zoo, tmp_path, kills=6, seed=1)
+    soak(zoo, tmp_path, kills=4, seed=1)
 
 
 @pytest.mark.soak

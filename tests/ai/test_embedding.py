@@ -350,7 +350,7 @@ def test_no_library_prints_into_the_terminal(tiny_model):
 
 
 UNREACHABLE = """
-import json, time
+import json, sentence_transformers, time  # Loading the library is no part of what a hub costs.
 from moechat.ai.embedding import SentenceTransformerEmbedder
 from moechat.ai.failure import in_words
 from moechat.errors import EmbeddingError, StillLoading

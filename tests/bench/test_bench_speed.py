@@ -10,15 +10,18 @@ from moechat.model import Exchange
 from moechat.rules import reading
 
 
+def stated(text):
+    return reading.understand(Exchange("e", corpus.NOW, text, "")).facts
+
+
 def test_the_talk_tells_known_facts_again_and_new_ones():
-    known = [fact.draft for fact in corpus.facts(corpus.exchanges(60))]
-    assert len({fact.text for fact in known}) == corpus.FACTS
-    messages = list(itertools.islice(corpus.talk(), 40))
+    liked, messages = corpus.likings(), list(itertools.islice(corpus.talk(), 40))
+    assert len(set(liked)) == corpus.FACTS
+    told = [text for kind, text in messages if kind == "known fact"]
+    assert set(told) < set(liked)
+    known = [draft for text in [*told, *liked[::25]] for draft in stated(text)]
     for kind, text in messages:
-        exchange = Exchange("e", corpus.NOW, text, "")
-        relations = {
-            relation(draft, old, None) for draft in reading.understand(exchange).facts for old in known
-        }  # fmt: skip
+        relations = {relation(draft, old, None) for draft in stated(text) for old in known}
         assert ("same" in relations) == (kind == "known fact"), text
         assert ("other" in relations) or kind != "new fact", text
     assert {kind for kind, _ in messages} >= {"event", "question", "dated", "lore", "chat", "fact", "story"}

@@ -51,7 +51,7 @@ SECRETS: dict[str, Rows] = {
 }  # fmt: skip
 
 
-def month(language: str, count: int = 200) -> Rows:
+def month(language: str, count: int = 155) -> Rows:
     """Ordinary talk, in which the same turns of phrase come again and again."""
     numbers = random.Random(5)
     zh = language == "zh"

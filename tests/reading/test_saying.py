@@ -90,6 +90,7 @@ def test_the_sentences_that_were_once_unseen_are_still_heard() -> None:
     assert sum(saying(text).is_danger for text in calm) <= 0.05 * len(calm)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_sets_by_unseen_hands_are_floors(language: str) -> None:
     """At first sight the third set, run once, had 52 of 55 English and 50 of 55 Chinese sayings of danger heard, and 4 and 3

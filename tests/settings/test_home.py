@@ -124,15 +124,16 @@ def test_an_installed_package_talks_and_recalls_without_a_checkout(
     installed: Path, here: Path, own_folder: Path
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONUTF8": "1"}
-
-    def moechat(*words: str) -> str:
-        command = [sys.executable, "-m", "moechat", *words]
-        return subprocess.run(
-            command, cwd=here, env=environment, capture_output=True, encoding="utf-8", check=True
-        ).stdout
-
-    moechat("say", "I live in Leeds.", "-c", "Wren")
-    assert "Leeds" in moechat("recall", "Where do I live?", "-c", "Wren")
-    assert "灯" in moechat("recall", "给我讲讲雾港的灯塔", "-c", "江砚")
+    commands = (
+        ("say", "I live in Leeds.", "-c", "Wren"), ("recall", "Where do I live?", "-c", "Wren"),
+        ("recall", "给我讲讲雾港的灯塔", "-c", "江砚"),
+    )  # fmt: skip
+    program = (
+        f"from moechat.cli.main import main\nfor words in {commands!r}:\n    assert not main(words)\n    print('--')"
+    )
+    run = [sys.executable, "-c", program]
+    done = subprocess.run(run, cwd=here, env=environment, capture_output=True, encoding="utf-8", check=True)
+    _, here_lives, lighthouse, _ = done.stdout.split("--\n")
+    assert "Leeds" in here_lives and "灯" in lighthouse
     assert list(here.iterdir()) == []
     assert sorted(path.name for path in (own_folder / "agents").iterdir()) == ["Wren", "江砚", "青禾"]
