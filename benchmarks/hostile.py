@@ -29,7 +29,7 @@ from tests.fuzz.growth import KB, texts
 
 def flood(url: str, others: int, kb: int, begun: Any, over: Any, answers: Any) -> None:
     """Send hostile texts until it is ``over``; puts how many were answered, by status."""
-    statuses, chosen = Counter[int](), itertools.cycle(texts(60))
+    statuses, chosen = Counter[int](), itertools.cycle([*texts(60)])
 
     def send(number: int) -> None:
         with httpx.Client(timeout=300) as client:

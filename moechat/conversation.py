@@ -186,12 +186,12 @@ class Conversation:
             reply = clean("".join(pieces or begun))
             hits = hit_rows(recollection)
             before = self._traces[-1].messages if self._traces else ()
-            cost = counted(self._model(), messages, before, reply, outcome)
-            self._traces.append(TurnTrace(id_, messages, recollection, outcome.thoughts, cost))
-            reply = reply if pieces or not own else ""
-            exchange, error = self._finish(  # 6. stored; it settles later
-                id_, reply, status, error, hits=hits, spans=spans, notice=notice
-            )
+            with COURTESY.preparing(text):
+                cost = counted(self._model(), messages, before, reply, outcome)
+                self._traces.append(TurnTrace(id_, messages, recollection, outcome.thoughts, cost))
+                exchange, error = self._finish(  # 6. stored; it settles later
+                    id_, reply if pieces or not own else "", status, error, hits=hits, spans=spans, notice=notice
+                )
             if cost:
                 self._spend(cost)
             self._behind()  # 7. embedding, the roll and the rest, in the background

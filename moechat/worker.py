@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from moechat.errors import MoeChatError
@@ -16,6 +16,7 @@ from moechat.errors import MoeChatError
 log = logging.getLogger(__name__)
 REST_FACTOR = 9  # Between two rounds of ticks the worker rests this many times the CPU that a round takes.
 LONG = 1000  # Characters of a message.
+PAGES_AT_ONCE = 2  # Readings of a long message that run side by side.
 PATIENCE_S = 0.25  # One reading of a long message waits no longer for short ones, however many come.
 
 Job = Callable[[], object]
@@ -159,13 +160,15 @@ class Worker:
 
 
 class Courtesy:
-    """The messages that are being prepared in this process. All threads share one interpreter, so who sends pages waits for who
-    sends a line: long ones are prepared one at a time, and between two readings such a one gives way to the short ones."""
+    """The messages that are being worked for in this process. All threads share one interpreter, so who sends pages waits for who
+    sends a line: long ones are worked for one at a time, and between two readings such a one gives way to the short
+    ones."""
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s
         self._long, self._here = threading.Lock(), threading.local()
         self._short, self._changed = 0, threading.Condition()
+        self._pages = ThreadPoolExecutor(PAGES_AT_ONCE, "pages")
 
     @contextmanager
     def preparing(self, text: str) -> Iterator[None]:
@@ -187,8 +190,12 @@ class Courtesy:
                 self._short -= 1
                 self._changed.notify_all()
 
+    def pool(self, usual: Executor) -> Executor:
+        """Where what this thread reads may be read beside it: pages take no thread from a line."""
+        return self._pages if getattr(self._here, "is_long", False) else usual
+
     def give_way(self) -> None:
-        """In a thread that prepares a long message: wait until no short one is being prepared."""
+        """In a thread that works for a long message: wait until no short one is being prepared."""
         if getattr(self._here, "is_long", False):
             with self._changed:
                 self._changed.wait_for(lambda: not self._short, self._patience_s)

@@ -17,14 +17,13 @@ from moechat.language.words import clauses, keywords
 from moechat.model import Exchange
 from moechat.store.kinds import Store
 from moechat.turn import Shown
-from moechat.when import LONGEST_READ
 from moechat.when.names import has_han
 
 Form = Literal["markdown", "text", "sillytavern", "json"]
 ENDINGS: Mapping[Form, str] = {"markdown": "md", "text": "txt", "sillytavern": "jsonl", "json": "jsonl"}
 UNNAMED = ("chat ", "chat:", "page ", "group:")
 """How the name of a talk begins that no person gave it: those of front ends, of the page, and of several."""
-MAX_OWN_TITLE_WIDTH = 32
+MAX_OWN_TITLE_WIDTH, TITLE_FROM = 32, 1_000
 """As long as a title gets by itself; a Chinese character is as wide as two letters."""
 MAX_FIRST_MESSAGES = 3  # A talk is called after one of these: who begins says hello.
 MAX_REASONS = 3  # Memories that an export tells of a reply.
@@ -117,7 +116,7 @@ def own_titles(store: Store, names: Iterable[str]) -> dict[str, str]:
 def own_title(messages: Sequence[str]) -> str:
     """What a talk is called after the first messages of it, oldest first: by the first short question in the first one that
     tells anything, else by the clause of it with the most telling words. "" where nothing was said."""
-    messages = [one[:LONGEST_READ] for one in messages]
+    messages = [one[:TITLE_FROM] for one in messages]
     message = next((one for one in messages if len(keywords(one)) > 1), next(iter(messages), ""))
     questions = [one for text in _QUESTION.findall(message) if len(keywords(one := text.strip())) > 1]
     text = next(iter(questions), message)

@@ -11,12 +11,15 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from moechat.encoder import unpacked
-from moechat.encoder.base import LazyModel, Vectors, embed_filled, installed_version
+from moechat.encoder.base import LazyModel, Vectors, clean, embed_filled, installed_version
 from moechat.encoder.known import thresholds_for
 from moechat.model import Kind
 
 LAYOUT = 1  # This rises when the arrays that an unpacked copy holds change.
-LATEST_TEXTS = 32  # A message is asked for by recall and by whoever reads it; it is encoded once.
+LATEST, FEW = (
+    32,
+    16,
+)  # A message is asked for by recall and by whoever reads it; it is encoded once, and so are its sentences.
 
 
 class BuiltinEmbedder:
@@ -34,7 +37,7 @@ class BuiltinEmbedder:
         self.thresholds = thresholds_for(self.fingerprint)
         self._kept = kept or user_cache_path("moechat", appauthor=False)
         self._model = LazyModel(self._load)
-        self._latest = lru_cache(LATEST_TEXTS)(lambda text: self._encoded([text]))
+        self._latest = lru_cache(LATEST)(self._encoded)
 
     def _load(self) -> Any:
         vocabulary = importlib.import_module("moechat.encoder.vocabulary")
@@ -52,7 +55,9 @@ class BuiltinEmbedder:
         return model
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
-        return self._latest(texts[0]).copy() if len(texts) == 1 else self._encoded(texts)
+        if len(texts) > FEW:
+            return self._encoded(texts)
+        return self._latest(tuple(clean(text, self.max_chars) for text in texts)).copy()
 
     def _encoded(self, texts: Sequence[str]) -> Vectors:
         return embed_filled(texts, self.dim, self.max_chars, lambda filled: self._model().encode(filled))

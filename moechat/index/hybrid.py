@@ -25,6 +25,7 @@ from moechat.index.vectors import VectorTable
 from moechat.language import words
 from moechat.store import disk
 from moechat.store.database import PAIR
+from moechat.when import both_ends
 
 log = logging.getLogger(__name__)
 Ints = NDArray[np.int64]
@@ -103,7 +104,8 @@ class HybridIndex:
             self._make_room(max(doc.doc for doc in docs) + 1)
             self._dated = None
             for doc in docs:
-                tokens, bits, asking = words.tokens(doc.text), traits.of(doc.text), traits.asking(doc.text)
+                read = both_ends(doc.text)
+                tokens, bits, asking = words.tokens(doc.text), traits.of(read), traits.asking(read)
                 bits |= traits.UNREAD * doc.unread
                 if self.columns["alive"][doc.doc]:
                     self.remove([doc.doc])

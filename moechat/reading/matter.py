@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from moechat.reading import nearness
 from moechat.reading.saying import EVERYDAY, MATTERS
-from moechat.when import LONGEST_READ
+from moechat.when import both_ends
 
 SURE = 0.46  # From this score on what a message tells of matters as much as its kind does.
 LIKELY = 0.41  # From this score on a message is an event by itself.
@@ -70,7 +70,7 @@ NO_MATTER = Matter("", 0.0)
 @lru_cache(maxsize=4096)
 def matter(text: str) -> Matter:
     """The matter that a text comes nearest to; ``NO_MATTER`` where nothing can be weighed."""
-    text = text[:LONGEST_READ].strip(" \n\t.。!！~～…")  # How loudly it is told is no part of it.
+    text = both_ends(text).strip(" \n\t.。!！~～…")  # How loudly it is told is no part of it.
     near = nearness.fitted(MATTERS) if text else None
     if near is None:
         return NO_MATTER

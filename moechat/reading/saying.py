@@ -17,7 +17,7 @@ from pathlib import Path
 from moechat.model import Mark
 from moechat.reading import nearness
 from moechat.reading.patterns import Patterns, patterns
-from moechat.when import LONGEST_READ
+from moechat.when import both_ends
 from moechat.worker import COURTESY
 
 NEAR_DANGER = 2.5  # Where the whole lacks no more than these log odds of danger each sentence is weighed.
@@ -64,11 +64,14 @@ class Saying:
         return frozenset([self.kind, *others])
 
 
-@lru_cache(maxsize=512)
 def saying(text: str) -> Saying:
     """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say: they are weighed one by
     one where the whole lies near it."""
-    text = text[:LONGEST_READ].replace("’", "'")
+    return _saying(both_ends(text).replace("’", "'"))
+
+
+@lru_cache(maxsize=512)
+def _saying(text: str) -> Saying:
     plain = cues(text)
     by_words = _by_words(plain)
     near, dangers = (nearness.fitted(folder) if text.strip() else None for folder in (SAYINGS, DANGERS))
@@ -102,6 +105,7 @@ def _danger(weights: tuple[float, float]) -> str:
     return DANGER_OTHER if weights[1] > weights[0] else DANGER
 
 
+@lru_cache(maxsize=512)
 def cues(text: str) -> dict[str, float]:
     """What the plain words of a text say of danger, 1 or 0 for each of ``CUES``: of the user's own and of another's (not within
     quotation marks), whether it tells a film, a song, work or a joke, and whether another is named first. The last is 1."""
@@ -146,7 +150,7 @@ def _is_of_another(text: str) -> bool:
 
 def earnest(text: str) -> str:
     """The message without what only sounds like pain."""
-    text = text[:LONGEST_READ]
+    text = both_ends(text)
     for words in _words():
         text = words["mark"]["figure"].sub("", text)
     return text
@@ -157,7 +161,7 @@ def mark(text: str, keyword: str = "") -> Mark:
     """The mark of what was said, by its words alone: ``delicate`` for pain and intimate matters, ``care`` for health and safety.
     ``keyword`` is that of a fact. A reader in doubt takes it for pain: a memory that is kept for the right moment costs less
     than one that is brought up at the wrong one."""
-    text = text[:LONGEST_READ]
+    text = both_ends(text)
     meant = earnest(text)
     if _by_words(cues(text)) or any(words["mark"]["delicate"].search(meant) for words in _words()):
         return "delicate"

@@ -51,7 +51,6 @@ FEWEST = 300  # Tokens of memory that are recalled however slowly a model reads.
 SHARE = 0.25  # Recalled memory takes no more than this part of what the model can read at once.
 LOADING_S = 20.0  # Added to the deadline of the first recall, which also reads what the recipes need.
 ASSOCIATIONS = "associations.tsv"  # It lies in the character's folder, for the author to edit.
-LONGEST_CUE = 4_000  # in characters
 
 
 class Layers:
@@ -131,8 +130,7 @@ class Layers:
         beginning and its end are what is asked."""
         scene = scene or Scene()
         before = [words for _, words in scene.before[:2]]
-        if len(text) > LONGEST_CUE:
-            text = f"{text[: LONGEST_CUE // 2]}\n{text[-LONGEST_CUE // 2 :]}"
+        text = when.both_ends(text)
         who = self.character()
         idf = self.diary.index.words.lexical.idf
         sought = follows.together(

@@ -21,6 +21,7 @@ from moechat.language.words import count_tokens
 from moechat.model import Candidates, Dropped, Hit, Key, LateHit, Layer, Recollection
 from moechat.recall.fragments import fair_length, passage
 from moechat.when import Span
+from moechat.worker import COURTESY
 
 log = logging.getLogger(__name__)
 DATES_TOKENS = 30  # The other days on which the same was told.
@@ -135,6 +136,7 @@ def _run(
         finally:
             ms[recipe.name] = round((time.perf_counter() - start) * 1000, 3)
 
+    pool = COURTESY.pool(pool)
     futures = [pool.submit(timed, recipe) for recipe in recipes]
     wait(futures, timeout=deadline_s)
     lists: dict[str, Candidates] = {}

@@ -18,7 +18,7 @@ from moechat.rules import events as happening
 from moechat.rules.clause import Clause
 from moechat.rules.message import Reading, goes_on, read
 from moechat.rules.table import Language
-from moechat.when import LONGEST_READ
+from moechat.when import LONGEST_READ, both_ends
 from moechat.when.names import has_han
 
 KEYWORDS = 8
@@ -66,7 +66,7 @@ def understand(
 
     ``language``, ``before`` and ``after`` are as in ``message.read``. ``by`` is "rules"; every source is ``exchange.id``.
     """
-    text = exchange.user[:LONGEST_READ].strip()
+    text = both_ends(exchange.user).strip()
     if character_name:  # what is put into the character's mouth, no words of the user's
         text = re.sub(rf"(?m)^\s*{re.escape(character_name)}\s*[:：].*", "", text).strip()
     reading = read(text, before, after, language)

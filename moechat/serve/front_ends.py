@@ -11,7 +11,7 @@ import base64
 import contextlib
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -42,6 +42,7 @@ from moechat.serve.history import NOTICE, History, fold, read
 from moechat.serve.identity import Caller, caller
 from moechat.turn import Delta
 from moechat.when.names import tongue_of
+from moechat.worker import COURTESY
 
 JsonObject = dict[str, Any]
 Mode = Literal["", "memory", "raw"]
@@ -89,9 +90,13 @@ class FrontEnds:
     # ---- chat
 
     def replies(
-        self, body: Mapping[str, Any], who: Caller, history: History, reply: chats.Reply
+        self, body: Mapping[str, Any], who: Caller, messages: Sequence[JsonObject], reply: chats.Reply
     ) -> Iterator[tuple[int, Delta | End]]:
         """The replies to a request, in a thread of its own. What is no talk, the model answers by itself."""
+        text = str(messages[-1].get("content", ""))
+        me = who.character or str(body.get("model") or "").partition(":")[0]
+        with COURTESY.preparing(text):
+            history = read(messages, tongue_of(text), me)
         wishes = {name: body[name] for name in WISHES if body.get(name) is not None}
         try:
             character, mode = self.character(body.get("model"))
@@ -151,11 +156,8 @@ class FrontEnds:
     async def answer(self, http: Request, body: Mapping[str, Any]) -> Response:
         who = caller(http.headers, body, http.scope.get(ADDRESS, {}))
         messages = _messages(body.get("messages"))
-        text = str(messages[-1].get("content", ""))
-        me = who.character or str(body.get("model") or "").partition(":")[0]
-        history = await asyncio.to_thread(read, messages, tongue_of(text), me)
         reply = chats.Reply(tells_why=bool(who.why) or str(body.get("model")).endswith(WHY))
-        events = self._threads.each(lambda: self.replies(body, who, history, reply), reply.stop)
+        events = self._threads.each(lambda: self.replies(body, who, messages, reply), reply.stop)
         form = Form(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), str(body.get("model") or ""))
         try:
             async with _while_there(http, reply):

@@ -383,7 +383,8 @@ def encode_user(user: str, what: str = "user") -> str:
     """
     kept = re.compile(r"[a-z0-9_\-\u4e00-\u9fff]")
     safe = "".join(
-        c if kept.match(c) else "".join(f"%{b:02x}" for b in c.encode("utf-8", "surrogatepass")) for c in user
+        c if kept.match(c) else "".join(f"%{b:02x}" for b in c.encode("utf-8", "surrogatepass"))
+        for c in user[: _MAX_NAME_BYTES + 1]
     )
     if _RESERVED.fullmatch(safe):
         safe = f"%{ord(safe[0]):02x}{safe[1:]}"

@@ -6,7 +6,7 @@ it stands before a memory. ``WIDTHS`` are the widths of vague words in days.
 
 from moechat.when.moving import moved, moves
 from moechat.when.periods import Anchors
-from moechat.when.reader import LONGEST_READ, SecondReader, Use, resolve, second_reader
+from moechat.when.reader import LONGEST_READ, SecondReader, Use, both_ends, resolve, second_reader
 from moechat.when.shapes import WIDTHS
 from moechat.when.span import Precision, Span, precision_of, shown
 from moechat.when.tense import asks
@@ -20,6 +20,7 @@ __all__ = [
     "Span",
     "Use",
     "asks",
+    "both_ends",
     "moved",
     "moves",
     "precision_of",

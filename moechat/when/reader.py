@@ -78,7 +78,7 @@ def _span(text: str, row: dict[str, Any], now: datetime) -> Span | None:
 Use = Literal["recall", "writing"]
 
 _MEASURED = re.compile(r"\d|[年月周天日号时点分秒季]|小时|星期|礼拜|世纪")
-LONGEST_READ = 4_000  # What lies further on in a pasted text is stored, but not read for what it says.
+LONGEST_READ = 4_000  # Of a longer text all is stored, but no more is read for what it says.
 
 # What is quoted was said from another day: 你说的“明天见”. A message that is all quotation is read.
 _QUOTED = (
@@ -92,6 +92,12 @@ _WORKS = (
 )
 _TALK = r"[我你咱]|(?i:\b(?:i|we|you|us|my|our|me)\b)"
 _LATIN = re.compile(r"[A-Za-z]{2}|\d{4}[-.Qq]\d|\d/\d|\d{8}|[Qq]\d|'\d\d")
+
+
+def both_ends(text: str) -> str:
+    """What is read of a text for what it says: of a long one the beginning and the end, which tell what all of it is about."""
+    half = LONGEST_READ // 2
+    return text if len(text) <= LONGEST_READ else f"{text[:half]}\n{text[1 - half :]}"
 
 
 def resolve(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 
 from moechat.worker import LONG, Courtesy
@@ -51,3 +52,12 @@ def test_two_long_ones_are_never_prepared_at_once() -> None:
         order.append("first")
     thread.join(60)
     assert order == ["first", "second"]
+
+
+def test_what_is_read_of_a_long_message_takes_no_thread_from_the_others() -> None:
+    courtesy = Courtesy()
+    with ThreadPoolExecutor(1) as usual:
+        with courtesy.preparing(LINE):
+            assert courtesy.pool(usual) is usual
+        with courtesy.preparing(PAGES):
+            assert courtesy.pool(usual) is not usual

@@ -40,7 +40,8 @@ from moechat.serve import history, identity
 from moechat.settings.character import encode_user, safe_folder
 from moechat.topic_path import topic_path
 from moechat.web import drawing, markdown
-from moechat.when import asks, resolve
+from moechat.when import LONGEST_READ, asks, resolve
+from moechat.when.reader import CHINESE, ENGLISH
 from tests.fuzz.parsers import PARSERS
 from tests.fuzz.sentences import NOISE, NOW, READERS, Sentence
 from tests.houses import ZONE, Home, say
@@ -177,6 +178,13 @@ def _file(name: str, folder: Path) -> Read:
     return read
 
 
+def _places(text: str) -> None:
+    """A hundred places of a page, each looked at for a time: while one is, the interpreter serves nobody else."""
+    for language in (CHINESE, ENGLISH):
+        for place in range(0, min(len(text), LONGEST_READ), LONGEST_READ // 100):
+            language._any_pattern.match(text, place)
+
+
 @contextlib.contextmanager
 def doors() -> Iterator[Mapping[str, Read]]:
     """Every reader by its name; a whole turn, with all that happens behind it, is one."""
@@ -204,6 +212,7 @@ def doors() -> Iterator[Mapping[str, Read]]:
                 "past": _past(folder),
                 "foods": foods.held,
                 "title": lambda text: own_title((text,)),
+                "places": _places,
                 "times": lambda text: asks(text, resolve(text, NOW)),
                 **{read.__name__: read for read in ONE_BY_ONE},
                 **{

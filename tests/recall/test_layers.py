@@ -16,9 +16,10 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.index.dense import Dense
 from moechat.index.vectors import VectorTable
 from moechat.model import Event, Fact, FactDraft, Recollection, Understanding
-from moechat.recall.layers import LONGEST_CUE, Layers
+from moechat.recall.layers import Layers
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
+from moechat.when import LONGEST_READ
 from tests.houses import Home, say, shown, silent, told
 
 EMBEDDER = HashEmbedder(32)
@@ -160,7 +161,7 @@ def test_a_pasted_text_is_asked_by_its_beginning_and_its_end(home: Home) -> None
         say(agent, "我住在杭州")
         text = f"你看：{'很长的一段文字。' * 4000}我住在哪里？"
         cue = agent.layers.cue(text, home.clock.now(), "")
-        assert len(cue.text) <= LONGEST_CUE + 1 and cue.text.startswith("你看：") and cue.text.endswith("我住在哪里？")
+        assert len(cue.text) <= LONGEST_READ and cue.text.startswith("你看：") and cue.text.endswith("我住在哪里？")
         say(agent, text)
         assert agent.log()[-1]["text"] == text
 

@@ -32,7 +32,7 @@ from moechat.reading.saying import DANGER, DANGER_OTHER, UNKNOWN, earnest, mark
 from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
-from moechat.when import LONGEST_READ, Span
+from moechat.when import Span, both_ends
 from moechat.when.names import tongue_of
 
 MOST_PARTS = 5  # So many questions of a message are answered.
@@ -93,7 +93,7 @@ class _OfflineReply:
     def __init__(self, request: ChatRequest, folders: Sequence[Path]) -> None:
         self.request, self.folders, self.character = request, folders, request.character
         whole = request.text.strip()
-        self.text = whole[:LONGEST_READ]
+        self.text = both_ends(whole)
         who = request.character
         self.own_language = who.language if who else tongue_of(self.text)
         self.language = lines.reply_language(self.text, self.request.context, self.own_language)
