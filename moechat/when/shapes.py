@@ -60,8 +60,6 @@ WIDTHS: Mapping[str, float] = MappingProxyType(
 
 def _moved(ctx: TextContext, delta: timedelta) -> datetime:
     """Now plus a stretch of hours that really pass, over a change of the clocks too."""
-    if ctx.zone is None:
-        return ctx.now + delta
     return (ctx.now.replace(tzinfo=ctx.zone).astimezone(UTC) + delta).astimezone(ctx.zone).replace(tzinfo=None)
 
 

@@ -47,7 +47,8 @@ def test_a_key_opens_what_it_is_for_and_nothing_when_it_is_revoked(tmp_path: Pat
     headers = {"authorization": f"Bearer {word}"}
     assert at.get("/", headers=headers).json() == {"users": ["安妮"]}
     assert at.get("/", headers={"x-api-key": word}).status_code == 200
-    assert at.get("/").status_code == 401
+    refused = at.get("/")
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
     assert ring.revoke([key.id]) == [key]
     assert at.get("/", headers=headers).json()["error"]["code"] == "invalid_api_key"
     with pytest.raises(NotFound):

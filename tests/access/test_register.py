@@ -125,6 +125,8 @@ def test_a_cookie_of_another_folder_opens_nothing(tmp_path: Path, register: Regi
     cookie = opened(elsewhere)
     opened(register)
     assert register.session(cookie) is None
+    files = [json.loads((folder / FILE).read_text("utf-8")) for folder in (tmp_path, tmp_path / "other")]
+    assert len({file["secret"] for file in files if len(file["secret"]) >= 32}) == 2  # Each signs with its own.
 
 
 def test_the_file_holds_neither_password_nor_code_nor_cookie_and_is_its_owners(
