@@ -104,8 +104,8 @@ class HybridIndex:
             self._make_room(max(doc.doc for doc in docs) + 1)
             self._dated = None
             for doc in docs:
-                read = both_ends(doc.text)
-                tokens, bits, asking = words.tokens(doc.text), traits.of(read), traits.asking(read)
+                part = both_ends(doc.text)
+                tokens, bits, asking = words.tokens(doc.text), traits.of(part), traits.asking(part)
                 bits |= traits.UNREAD * doc.unread
                 if self.columns["alive"][doc.doc]:
                     self.remove([doc.doc])

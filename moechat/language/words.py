@@ -173,8 +173,8 @@ def count_tokens(text: str) -> int:
 def _tokens(text: str) -> int:
     if len(text) > COUNTED_WHOLE:
         step, part = len(text) // SAMPLES, COUNTED_WHOLE // SAMPLES
-        counted = sum(_tokens(text[at * step : at * step + part]) for at in range(SAMPLES))
-        return math.ceil(counted * len(text) / COUNTED_WHOLE)
+        tokens = sum(_tokens(text[at * step : at * step + part]) for at in range(SAMPLES))
+        return math.ceil(tokens * len(text) / COUNTED_WHOLE)
     total = 0.0
     for piece in _SPOKEN_AS_ONE.findall(text):
         if piece[0] >= "\u3040":
