@@ -33,6 +33,11 @@ def test_a_card_comes_back_equal_from_every_container(kind: container.Kind, vers
     assert container.read(again, "a file").card == CARDS[version]  # type: ignore[union-attr]
 
 
+def test_a_card_in_json_has_a_line_for_each_field() -> None:
+    lines = container.written("json", V2).decode().splitlines()
+    assert f'  "spec": "{V2["spec"]}",' in lines and len(lines) > len(V2["data"])
+
+
 def chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I4s", len(content), kind) + content + struct.pack(">I", zlib.crc32(kind + content))
 
