@@ -25,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from moechat.language.association import base_words, expand, read_table, shipped
-from moechat.memory.cooccurrence import Cooccurrence, fact_words
+from moechat.memory.cooccurrence import Cooccurrence
 from moechat.memory.entities import PLANS, Asked, EntityIndex
 from moechat.memory.filed_facts import group
 from moechat.model import Fact, FactDraft
@@ -127,7 +127,9 @@ def run(event_count: int, fact_count: int, query_count: int) -> list[dict[str, o
 
     def gather() -> Cooccurrence:
         source = Cooccurrence(names=(USER, CHARACTER))
-        records = {fact.id: fact_words(fact.draft) for fact in known} | dict(enumerate(told))
+        records = {fact.id: (fact.draft.keyword, fact.draft.target, fact.draft.entity) for fact in known} | dict(
+            enumerate(told)
+        )
         source.follow(0, lambda: records, lambda new: [records[key] for key in new])
         return source
 

@@ -171,7 +171,7 @@ class Keeper(Catalogue):
         draft = FactDraft(words, (), kind, whose, keyword.strip(), target.strip(), polarity, single)
         self._store.follow()
         id_ = derived_id(draft.text, ())
-        meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft, None) != "other"]
+        meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft) != "other"]
         fact = Fact(id_, self.now(), draft, tuple(f.id for f in meets), "owner")
         self.undo.note([id_])
         self.change(lambda: self._store.findings.put_facts([fact]))

@@ -8,7 +8,8 @@ import itertools
 import math
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -48,7 +49,15 @@ def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -
     An exchange is two messages; one that is under way counts one and is always kept. What is over the tokens leaves a quarter
     of them at a time, so that the rest stays the same for long.
     """
-    exchanges = _within(exchanges, tokens) if tokens else exchanges
+    ends = (
+        list(itertools.accumulate(count_tokens(one.sent) + count_tokens(one.heard) for one in exchanges))
+        if tokens
+        else []
+    )
+    if ends and ends[-1] > tokens:
+        quarter = max(1, tokens // 4)
+        first = bisect_left(ends, math.ceil((ends[-1] - tokens) / quarter) * quarter) + 1
+        exchanges = exchanges[min(first, len(exchanges) - 1) :]
     kept: list[Exchange] = []
     count = 0
     for exchange in reversed(exchanges):
@@ -57,17 +66,6 @@ def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -
             break
         kept.append(exchange)
     return kept[::-1]
-
-
-def _within(exchanges: Sequence[Exchange], tokens: int) -> Sequence[Exchange]:
-    """The exchanges without their oldest quarters of ``tokens``, as far as they are too many; the last one stays."""
-    ends = list(itertools.accumulate(count_tokens(one.sent) + count_tokens(one.heard) for one in exchanges))
-    if not ends or ends[-1] <= tokens:
-        return exchanges
-    quarter = max(1, tokens // 4)
-    leaving = math.ceil((ends[-1] - tokens) / quarter) * quarter
-    first = bisect_left(ends, leaving) + 1
-    return exchanges[min(first, len(exchanges) - 1) :]
 
 
 def oldest(exchanges: Sequence[Exchange], excess: int) -> str:
@@ -105,7 +103,8 @@ class Context:
             return
         self._file = history_file.HistoryFile(folder)
         if not self.store.tree.parents:
-            self._history(lambda: self._before.extend(history_file.read(folder)))
+            with self._history():
+                self._before.extend(history_file.read(folder))
 
     def path(self) -> list[Exchange]:
         return path(self.store, self.talk_name)
@@ -116,19 +115,15 @@ class Context:
         After the idle hours there are none, even if the cut is not written yet. What goes on with an imported talk follows the
         end of that, however long ago it was.
         """
-        path = self.path()
+        path, tree = self.path(), self.store.tree
         exchanges = [*self.leading(), *path]
         own = [] if self._is_over(exchanges, now) else exchanges
-        return own if path and not own else [*self._imported_end(path), *own]
-
-    def _imported_end(self, path: Sequence[Exchange]) -> list[Exchange]:
-        tree = self.store.tree
         end = tree.parents.get(path[0].id) if path else tree.leaf(self.talk_name)
-        if end not in tree.gone_on:
-            return []
+        if end not in tree.gone_on or (path and not own):
+            return own
         gone = tree.hidden() | self.store.state.missing.keys()
         ids = list(itertools.islice((id_ for id_ in tree.ancestors(end) if id_ not in gone), MAX_IMPORTED))
-        return list(self.store.exchanges.of(ids[::-1]).values())
+        return [*self.store.exchanges.of(ids[::-1]).values(), *own]
 
     def cut_if_idle(self, now: datetime) -> None:
         """After the idle hours, settle the answered exchanges and begin the context anew."""
@@ -184,24 +179,23 @@ class Context:
 
     def save(self) -> None:
         """The settled talk of the context, in history.yaml, if it is the one last spoken in."""
-        if self.store.tree.parents and self.store.tree.spoken == self.talk_name and self._file is not None:
-            file = self._file
-            self._history(lambda: self._write(file))
-
-    def _write(self, file: history_file.HistoryFile) -> None:
-        if file.stands(self._settled()):
+        file = self._file
+        if not self.store.tree.parents or self.store.tree.spoken != self.talk_name or file is None:
             return
-        with self.store.writing("history"):  # words that another process forgets meanwhile must not be written
-            file.write(self._settled())
+        with self._history():
+            if not file.stands(self._settled()):
+                with self.store.writing("history"):  # words that another process forgets meanwhile must not be written
+                    file.write(self._settled())
 
     def _settled(self) -> list[Message]:
         open_ids = {node.id for node in self.store.tree.open()}
         return self.talk([exchange for exchange in self.path() if exchange.id not in open_ids])
 
-    def _history(self, work: Callable[[], None]) -> None:
+    @contextmanager
+    def _history(self) -> Iterator[None]:
         try:
             with disk.in_words():
-                work()
+                yield
             self.problem = ""
         except DataError as problem:
             self.problem = str(problem)

@@ -32,8 +32,6 @@ Relation = Literal["same", "supersedes", "other"]
 Matter = tuple[str, str, str]
 """Whose it is, then ``class`` or ``target``, and which."""
 
-MERGE_SIMILARITY = 0.9  # Closer texts of one class and polarity are one, if one target contains the other.
-
 
 @dataclass(frozen=True)
 class KeywordClass:
@@ -92,8 +90,8 @@ _VERB = re.compile(
 _NUMBER_IN = re.compile(r"\d+")
 
 
-def relation(new: FactDraft, old: FactDraft, similarity: float | None) -> Relation:
-    """What ``new`` does to ``old``. ``similarity`` is the cosine of the two texts, None where there is none.
+def relation(new: FactDraft, old: FactDraft) -> Relation:
+    """What ``new`` does to ``old``.
 
     ``same``: nothing new, the two may be merged; ``supersedes``: the old no longer holds; ``other``: both stand.
     """
@@ -102,7 +100,8 @@ def relation(new: FactDraft, old: FactDraft, similarity: float | None) -> Relati
     first, second = keyword_class(new), keyword_class(old)
     if first != second:
         return "supersedes" if _crosses(new, first, old, second) else "other"
-    same_target = _same_target(new, old, first, similarity)
+    one, other = target(new.target or new.text), target(old.target or old.text)
+    same_target = one == other or (first == "age" and _NUMBER_IN.findall(one) == _NUMBER_IN.findall(other) != [])
     if bool(new.until) != bool(old.until):  # What is over stands beside what holds; that it is over ends what held.
         return "supersedes" if same_target and new.until else "other"
     if same_target:
@@ -119,7 +118,7 @@ def matters(draft: FactDraft) -> set[Matter]:
 
 
 def rivals(draft: FactDraft) -> set[Matter]:
-    """A fact to which ``draft`` may be anything but ``other`` (without a similarity) is filed under one of these."""
+    """A fact to which ``draft`` may be anything but ``other`` is filed under one of these."""
     name = keyword_class(draft)
     classes = {name} if is_single(name) or name not in _KNOWN else set()
     if name == "status":
@@ -196,19 +195,6 @@ def _crosses(new: FactDraft, first: str, old: FactDraft, second: str) -> bool:
     if {first, second} == {"status", "partner"} and first == "status":
         return target(new.target) in ("分手", "离婚", "单身", "single", "divorced")
     return False
-
-
-def _same_target(new: FactDraft, old: FactDraft, name: str, similarity: float | None) -> bool:
-    first, second = target(new.target or new.text), target(old.target or old.text)
-    if first == second:
-        return True
-    if name == "age":
-        return _NUMBER_IN.findall(first) == _NUMBER_IN.findall(second) != []
-    if is_single(name):  # the nearer word wins: 杭州 → 杭州西湖区
-        return False
-    inside = first in second or second in first
-    close = similarity is not None and similarity >= MERGE_SIMILARITY
-    return bool(first and second) and inside and close and polarity(new) == polarity(old)
 
 
 @lru_cache(maxsize=4096)

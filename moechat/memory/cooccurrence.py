@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from moechat.containment import Containment, NamedText
 from moechat.language import words
 from moechat.language.association import LEVELS, Association
 from moechat.memory.episodes import Episodes, EpisodeView
-from moechat.model import Episode, Fact, FactDraft
+from moechat.model import Fact
 
 RECORDS = 25_000  # At most this many events and facts; the oldest go first. An owner keeps 20,000 (seed 004).
 AT_ONCE = 500  # Episodes that are read at a time.
@@ -29,17 +29,6 @@ CHANCE = 1e-9  # Words that meet only by chance have less information than this.
 WEIGHED = 128  # Only this many words are weighed for a word, the most frequent.
 WORDS = 16  # At most this many words of a record count.
 MOST = 24  # A word has at most this many associations.
-
-
-def episode_words(episode: Episode) -> tuple[str, ...]:
-    """The words under which an event or a reflection is filed."""
-    event = episode.event
-    return (*event.keywords, event.subject, event.object, event.place)
-
-
-def fact_words(draft: FactDraft) -> tuple[str, ...]:
-    """The words under which a fact is filed."""
-    return (draft.keyword, draft.target, draft.entity)
 
 
 Difference = tuple[Sequence[Hashable], Sequence[Hashable]]
@@ -83,9 +72,16 @@ class Cooccurrence:
             # Slow, and nobody else need wait for it.
             records = [self._filed(*one) for one in zip(new, words_of(new), strict=True)]
             with self._lock:
-                self._drop(dropped)
+                for key in dropped:
+                    for word in self._records.pop(key):
+                        having = self._having[word]
+                        del having[key]
+                        if not having:
+                            del self._having[word]
                 for key, record in zip(new, records, strict=True):
-                    self._put(key, record)
+                    self._records[key] = record
+                    for word in record:
+                        self._having.setdefault(word, {})[key] = None
             self._seen = (state,)
 
     def _difference(self, keys: Iterable[Hashable]) -> Difference:
@@ -110,7 +106,14 @@ class Cooccurrence:
             often = {other: len(self._having[other]) for other in together}
             total = len(self._records)
         together.pop(word, None)
-        levels = _levels(together, often, len(having) / len(newest), len(having), total)
+        # Levels of the words that come up more often with this one than by chance; ``scale`` undoes the sampling.
+        levels, scale = dict[str, int](), len(having) / len(newest)
+        all_, of_word = math.log(total + 1), math.log(len(having))
+        for other, seen in together.items():
+            of_both = math.log(min(seen * scale, often[other]))
+            information = of_both + all_ - of_word - math.log(often[other])
+            if information > CHANCE:
+                levels[other] = max(1, round(LEVELS * information / (all_ - of_both) * seen / (seen + 1)))
         ranked = sorted(levels, key=lambda other: (-levels[other], -together[other], other))
         return [(other, levels[other]) for other in ranked[:MOST]]
 
@@ -122,25 +125,8 @@ class Cooccurrence:
             kept = dict.fromkeys(word for word in cleaned if len(word) > 1 and word not in self._names)
             return tuple(kept)[:WORDS]
 
-        return self._contained.run("links", NamedText(_id(key), " ".join(record)), folded, ())
-
-    def _put(self, key: Hashable, record: tuple[str, ...]) -> None:
-        self._records[key] = record
-        for word in record:
-            self._having.setdefault(word, {})[key] = None
-
-    def _drop(self, keys: Iterable[Hashable]) -> None:
-        for key in keys:
-            for word in self._records.pop(key):
-                having = self._having[word]
-                del having[key]
-                if not having:
-                    del self._having[word]
-
-
-def _id(key: Hashable) -> str:
-    """The id of a fact, an episode, or whatever else is a key."""
-    return str(key.id if isinstance(key, Fact) else key[0] if isinstance(key, tuple) else key)
+        id_ = str(key.id if isinstance(key, Fact) else key[0] if isinstance(key, tuple) else key)
+        return self._contained.run("links", NamedText(id_, " ".join(record)), folded, ())
 
 
 def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: Sequence[Fact]) -> None:
@@ -157,9 +143,12 @@ def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: S
             there = episodes.by_position([key[1] for key in part if isinstance(key, tuple)])
             for key in part:
                 if isinstance(key, Fact):
-                    yield fact_words(key.draft)
+                    yield key.draft.keyword, key.draft.target, key.draft.entity
+                elif episode := there.get(key[1]):
+                    event = episode.event
+                    yield *event.keywords, event.subject, event.object, event.place
                 else:
-                    yield episode_words(there[key[1]]) if key[1] in there else ()
+                    yield ()
 
     def since(before: tuple[bytes, list[Fact]]) -> Difference:
         positions = np.frombuffer(before[0], dtype=view.positions.dtype)
@@ -172,17 +161,3 @@ def follow(source: Cooccurrence, episodes: Episodes, view: EpisodeView, facts: S
         return [*gone_facts, *gone], [*(fact for fact in facts if earlier.get(fact.id) is not fact), *new]
 
     source.follow((view.positions.tobytes(), list(facts)), keys, words_of, since)
-
-
-def _levels(
-    together: Mapping[str, int], often: Mapping[str, int], scale: float, count: int, total: int
-) -> dict[str, int]:
-    """Levels of the words that come up more often with this one than by chance. ``scale`` undoes the sampling."""
-    levels = {}
-    all_, of_word = math.log(total + 1), math.log(count)
-    for other, seen in together.items():
-        of_both = math.log(min(seen * scale, often[other]))
-        information = of_both + all_ - of_word - math.log(often[other])
-        if information > CHANCE:
-            levels[other] = max(1, round(LEVELS * information / (all_ - of_both) * seen / (seen + 1)))
-    return levels

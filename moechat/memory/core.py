@@ -212,7 +212,8 @@ class CoreMemory:
     def search(self, cue: Cue, *, top_k: int, threshold: float, former: bool = False) -> list[Hit]:
         """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
         share a content word with it, the same number at most. Best first. ``former``: of those that held before."""
-        now = self._before() if former else self._now()
+        over = self.former() if former else ()
+        now = self._seen(self._over, (over,), lambda: [one.fact for one in over]) if former else self._now()
         if not now.facts:
             return []
         scores: dict[int, float] = {}
@@ -228,7 +229,12 @@ class CoreMemory:
             scores |= dict(zip(places.tolist(), cosines.tolist(), strict=True))
         literal = sorted(shared, key=lambda i: (-len(shared[i]), -scores.get(i, 0.0), i))[:top_k]
         chosen = sorted(near | set(literal), key=lambda i: (-(scores.get(i, 0.0) + 0.2 * len(shared.get(i, ()))), i))
-        return [_hit(now.facts[i], scores.get(i, 0.0), shared.get(i, ())) for i in chosen]
+        hits = []
+        for i in chosen:
+            fact, score = now.facts[i], scores.get(i, 0.0)
+            rests_on, parts, named = fact.draft.sources, {"relevance": score}, tuple(shared.get(i, ()))
+            hits.append(Hit("core", "profile", fact.id, fact.text, score, fact.at, rests_on, parts, named))
+        return hits
 
     def _sharing(self, now: _FoundFacts, cue: Cue) -> dict[int, list[str]]:
         """Facts that have content words of the text, and which."""
@@ -244,17 +250,11 @@ class CoreMemory:
         return shared
 
     def _now(self) -> _FoundFacts:
-        hidden, official = self._store.hidden(), self._official()
-
-        def current() -> list[Fact]:
-            seen = visible([*official, *self._store.findings.facts()], hidden)
-            return [fact for fact in seen if fact.draft.kind not in APART]
-
-        return self._seen(self._current, (self._store.findings.facts_generation(), hidden, official), current)
-
-    def _before(self) -> _FoundFacts:
-        former = self.former()
-        return self._seen(self._over, (former,), lambda: [one.fact for one in former])
+        hidden, official, findings = self._store.hidden(), self._official(), self._store.findings
+        return self._seen(
+            self._current, (findings.facts_generation(), hidden, official),
+            lambda: [one for one in visible([*official, *findings.facts()], hidden) if one.draft.kind not in APART],
+        )  # fmt: skip
 
     def _seen(self, last: _Snapshot, of: tuple[object, ...], facts_of: Callable[[], list[Fact]]) -> _FoundFacts:
         """Facts as they are, and what finds them; what was there before stays as it was. They are those ``of`` a key."""
@@ -281,13 +281,11 @@ class CoreMemory:
         texts that have ``places`` stay there."""
         vectors = np.array([places.get(fact.text, -1) for fact in facts], dtype=np.int64)
 
-        def record(i: int) -> NamedText:
-            return NamedText(facts[i].id, facts[i].text)
-
         def kept(part: Sequence[int]) -> tuple[list[int], Ints | None]:
             return list(part), self._dense.kept(TABLE, [facts[i].text for i in part], may_keep=unswept)
 
-        for part, stand in self._store.contained.each("vectors", np.flatnonzero(vectors < 0).tolist(), record, kept):
+        lacking, record = np.flatnonzero(vectors < 0).tolist(), lambda i: NamedText(facts[i].id, facts[i].text)
+        for part, stand in self._store.contained.each("vectors", lacking, record, kept):
             if stand is None:
                 return np.zeros(0, dtype=np.int64)
             vectors[part] = stand
@@ -300,16 +298,13 @@ class CoreMemory:
 
         ``at`` gives each source exchange its time; the exchanges in ``replacing`` are being understood anew.
         """
-        now = self._now()
-
-        def known_rivals(draft: FactDraft) -> list[Fact]:
-            if understanding.by == "rules":  # what they read there before gives way
-                return [fact for fact in now.rivals(draft) if is_known(fact, replacing)]
-            return now.rivals(draft)
-
-        citing = self._store.findings.fact_book().citing(replacing) if understanding.by != "rules" else []
+        now, is_model = self._now(), understanding.by != "rules"
+        citing = self._store.findings.fact_book().citing(replacing) if is_model else []
         earlier = [f for f in citing if f.draft.kind not in APART and not is_known(f, replacing)]
-        return _Learning(known_rivals, earlier, now.by_id, understanding, at).result()
+        return _Learning(  # what the rules read there before gives way to them
+            lambda draft: [one for one in now.rivals(draft) if is_model or is_known(one, replacing)],
+            earlier, now.by_id, understanding, at,
+        ).result()  # fmt: skip
 
 
 class _Learning:
@@ -344,16 +339,14 @@ class _Learning:
         ids = dict.fromkeys(self._understanding.replaces.get(draft, ()))
         ruled = [self._current[id_] for id_ in ids if id_ in self._current]
         others = [fact for old in ruled for fact in self._known_rivals(old.draft) if fact.by not in ("owner", "author")]
-        ids |= {
-            fact.id: None for fact in others if any(relation(fact.draft, old.draft, None) == "same" for old in ruled)
-        }
+        ids |= {fact.id: None for fact in others if any(relation(fact.draft, old.draft) == "same" for old in ruled)}
         since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
         if since is not None:
             id_ = derived_id(draft.text, draft.sources)
             if (there := self._changed.get(id_)) is not None:  # the same words end several
                 ids |= dict.fromkeys(there.supersedes)
                 draft = replace(draft, mark=draft.mark or there.draft.mark)
-            self._change(Fact(id_, since, draft, tuple(ids), self._understanding.by))
+            self._changed[id_] = Fact(id_, since, draft, tuple(ids), self._understanding.by)
 
     def _learn(self, draft: FactDraft) -> None:
         same_words = self._same_words.get(draft.text)
@@ -361,9 +354,10 @@ class _Learning:
         refined = next((self._earlier[id_] for id_ in replaced if id_ in self._earlier), None)
         apart = {*replaced, *([same_words.id] if same_words else [])}
         facts = {fact.id: fact for fact in self._known_rivals(draft)} | self._changed
-        old, is_new = _judged(draft, [fact for fact in facts.values() if fact.id not in apart])
-        if not is_new and not same_words:
-            (there,) = old
+        others = [(one, relation(draft, one.draft)) for one in reversed(facts.values()) if one.id not in apart]
+        there = next((one for one, how in others if how == "same"), None)
+        old, is_new = [there] if there else [one for one, how in others if how == "supersedes"], there is None
+        if there and not same_words:
             if there.id in self._changed:
                 return
             if there.id not in self._earlier:
@@ -371,7 +365,7 @@ class _Learning:
                     self._restated.setdefault(there.id, []).extend(draft.sources)
                 return
             if there.by != "rules" or doubtful:  # Two who read the same confirm each other.
-                self._change(replace(self._earlier[there.id], confirmed=True))
+                self._changed[there.id] = replace(self._earlier[there.id], confirmed=True)
                 return
             refined = refined or there  # the model says better what the rules read
         since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
@@ -381,11 +375,11 @@ class _Learning:
         links += [id_ for id_ in replaced if not (same_words and same_words.id == id_)]
         links += [refined.id] if refined and refined is not same_words else []
         new = self._fact(draft, since, same_words, links)
-        self._change(replace(new, confirmed=False) if doubtful and same_words is None else new)
+        self._changed[new.id] = replace(new, confirmed=False) if doubtful and same_words is None else new
         # If an older exchange is understood late (it was corrected, say), what was said since then stands.
         for newer in old if is_new and not doubtful else ():
             if newer.since > since and newer.by not in ("owner", "author"):
-                self._change(replace(newer, supersedes=tuple(dict.fromkeys((*newer.supersedes, new.id)))))
+                self._changed[newer.id] = replace(newer, supersedes=tuple(dict.fromkeys((*newer.supersedes, new.id))))
 
     def _fact(self, draft: FactDraft, since: datetime, same_words: Fact | None, links: Sequence[str]) -> Fact:
         by = self._understanding.by
@@ -395,9 +389,6 @@ class _Learning:
         sources = tuple(dict.fromkeys((*same_words.draft.sources, *draft.sources)))
         links = tuple(dict.fromkeys((*same_words.supersedes, *links)))
         return replace(same_words, draft=replace(draft, sources=sources), by=by, confirmed=True, supersedes=links)
-
-    def _change(self, fact: Fact) -> None:
-        self._changed[fact.id] = fact
 
 
 def _stands_above(fact: Fact, draft: FactDraft, since: datetime) -> bool:
@@ -410,21 +401,3 @@ def _stands_above(fact: Fact, draft: FactDraft, since: datetime) -> bool:
 def is_known(fact: Fact, replacing: Collection[str]) -> bool:
     """Whether a fact is known whatever is made of the exchanges in ``replacing``, which are being understood anew."""
     return fact.by == "owner" or not fact.draft.sources or not set(fact.draft.sources).issubset(replacing)
-
-
-def _judged(draft: FactDraft, known_facts: Sequence[Fact]) -> tuple[list[Fact], bool]:
-    """([the fact it restates], False), or (the facts it supersedes, True)."""
-    superseded = []
-    for fact in reversed(known_facts):
-        match relation(draft, fact.draft, None):
-            case "same":
-                return [fact], False
-            case "supersedes":
-                superseded.append(fact)
-    return superseded, True
-
-
-def _hit(fact: Fact, score: float, shared: Sequence[str]) -> Hit:
-    return Hit(
-        "core", "profile", fact.id, fact.text, score, fact.at, fact.draft.sources, {"relevance": score}, tuple(shared)
-    )

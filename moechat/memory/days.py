@@ -223,7 +223,9 @@ class DaysThatComeRound:
         """What was told on this day of the latest year that has something worth it."""
         view = self._episodes.view(now)
         for years in range(1, YEARS_BACK + 1):
-            start = datetime.combine(_same_day(now.date(), years), time(), now.tzinfo)
+            today = now.date()
+            day = 28 if (today.month, today.day) == (2, 29) else today.day
+            start = datetime.combine(today.replace(year=today.year - years, day=day), time(), now.tzinfo)
             ends = start.timestamp(), (start + timedelta(days=1)).timestamp()
             is_then = (view.since >= ends[0]) & (view.since < ends[1]) & ~view.reflection & (view.importance >= WORTH)
             events = [e for e in view.episodes(np.flatnonzero(is_then).tolist()) if is_light(e, WORTH)]
@@ -293,7 +295,3 @@ def _called(festival: str, *languages: str) -> Iterable[str]:
                 yield word
                 if has_han(word):
                     yield f"{word}节"
-
-
-def _same_day(day: date, years: int) -> date:
-    return day.replace(year=day.year - years, day=28 if (day.month, day.day) == (2, 29) else day.day)

@@ -240,10 +240,10 @@ class Diary:
 
     def _happening(self, cue: Cue) -> Mapping[Span, Sequence[Episode]]:
         """What happened in the spans that are asked for."""
-        return cue.once("happening", lambda: {span: self._during(span, cue.now) for span in asked_spans(cue)})
-
-    def _during(self, span: Span, now: datetime) -> list[Episode]:
-        return self.episodes.view(now).during(span.start, span.end)
+        view = self.episodes.view
+        return cue.once(
+            "happening", lambda: {span: view(cue.now).during(span.start, span.end) for span in asked_spans(cue)}
+        )
 
     def _unfiled(self, cue: Cue, spans: Sequence[Span]) -> list[DiaryMatch]:
         """Hits for exchanges that stand in the log alone, because they have not settled or their day file is broken.
@@ -283,14 +283,12 @@ class Diary:
         nodes, hidden = [*self._store.tree.open(cue.talk), *self._store.tree.unfiled()], self._store.hidden()
         unfiled = [node.exchange().at for node in nodes if node.variants and node.id not in hidden]
         begun = [span for span in cue.spans if span.start <= cue.now]
-        documents = self.index.hidden_documents()
-
-        def holds_any(span: Span) -> bool:
-            if any(2 * row not in documents for row in self.index.rows_during(span).tolist()):
-                return True
-            return bool(self._tellers({span: self._during(span, cue.now)})) or any(map(span.covers, unfiled))
-
-        return [span for span in begun if not holds_any(span)]
+        documents, view = self.index.hidden_documents(), self.episodes.view(cue.now)
+        return [
+            span for span in begun
+            if all(2 * row in documents for row in self.index.rows_during(span).tolist())
+            and not self._tellers({span: view.during(span.start, span.end)}) and not any(map(span.covers, unfiled))
+        ]  # fmt: skip
 
     def widen(self, hits: Sequence[Hit]) -> list[Hit]:
         """Diary hits with the text of their whole exchange; episodes and others as they are."""

@@ -248,10 +248,9 @@ class DiaryIndex:
     def _index(self, rows: list[int]) -> None:
         for batch in batched(sorted(rows), ROWS_AT_ONCE):
             docs = [named for side in self._store.exchanges.sides_of(batch) for named in self._docs(side)]
-            self._store.contained.each(
-                "words", docs, _named_text, lambda part: self.words.add([doc for _, doc in part])
-            )
-            unread = [doc for name, doc in docs if self._store.contained.failed("words", _named_text((name, doc)))]
+            contained = self._store.contained
+            contained.each("words", docs, _named_text, lambda part: self.words.add([doc for _, doc in part]))
+            unread = [doc for name, doc in docs if contained.failed("words", _named_text((name, doc)))]
             self.words.add([replace(doc, text="", unread=True) for doc in unread])
         self._unwritten += len(rows)
 

@@ -15,7 +15,7 @@ from filelock import Timeout
 
 from moechat.containment import NamedText
 from moechat.index.dense import Dense, Space, vectors_of
-from moechat.index.vector_rows import Ints, PackedKeys, Vectors, text_key
+from moechat.index.vector_rows import Ints, text_key
 from moechat.index.vectors import VectorTable
 from moechat.memory.diary_index import TABLE, DiaryIndex, batched, named_sides
 from moechat.store import disk
@@ -57,31 +57,30 @@ class DiaryVectors:
     def _fill(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         """One process at a time makes the vectors of a space; in the background (``limit``) it waits for no other. Threads of
         one process wait for each other."""
-        with self._filling:
-            if space.folder is None:
-                return self._fill_alone(space, stop, limit, progress)
-            with contextlib.suppress(Timeout), disk.lock(space.folder / "fill.lock").acquire(0 if limit else -1):
-                return self._fill_alone(space, stop, limit, progress)
-            return 0
-
-    def _fill_alone(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         table, done = space.table(TABLE), 0
-        with self._index.files.lock():
-            if not self._index.files.are_ours(table.folder):
-                return 0  # Another process made it anew; the next turn follows.
-            table.refresh()
-        lacking = self._lacking(space)
-        old_folders = sorted(space.folder.glob(f"{TABLE}.old*")) if space.folder else []
-        tables = [table, *(VectorTable(folder, table.dim) for folder in old_folders)]
-        for batch in batched(lacking[: limit or None], BATCH):
-            if stop.is_set() or not self._embed(space, tables, batch):
-                break
-            done += len(batch)
-            progress(done)
-        for old, folder in zip(tables[1:], old_folders, strict=True):
-            old.close()
-            if done == len(lacking):
-                shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.ExitStack() as alone:
+            alone.enter_context(self._filling)
+            if space.folder is not None:
+                try:
+                    alone.enter_context(disk.lock(space.folder / "fill.lock").acquire(0 if limit else -1))
+                except Timeout:
+                    return 0
+            with self._index.files.lock():
+                if not self._index.files.are_ours(table.folder):
+                    return 0  # Another process made it anew; the next turn follows.
+                table.refresh()
+            lacking = self._lacking(space)
+            old_folders = sorted(space.folder.glob(f"{TABLE}.old*")) if space.folder else []
+            tables = [table, *(VectorTable(folder, table.dim) for folder in old_folders)]
+            for batch in batched(lacking[: limit or None], BATCH):
+                if stop.is_set() or not self._embed(space, tables, batch):
+                    break
+                done += len(batch)
+                progress(done)
+            for old, folder in zip(tables[1:], old_folders, strict=True):
+                old.close()
+                if done == len(lacking):
+                    shutil.rmtree(folder, ignore_errors=True)
         return done
 
     def _lacking(self, space: Space) -> list[int]:
@@ -120,12 +119,11 @@ class DiaryVectors:
                 for side in self._store.exchanges.sides_of(rows)
                 for i, (name, text) in enumerate(named_sides(side))
             ]
-            made = self._store.contained.each(
-                "vectors", docs, lambda doc: doc[1], lambda part: _made(space, tables, part)
-            )
-            if refused := {position for position, _ in docs}.difference(
-                *(positions.tolist() for positions, *_ in made)
-            ):
+            made = self._store.contained.each("vectors", docs, lambda doc: doc[1], lambda part: (
+                [position for position, _ in part],
+                *vectors_of(space.embedder, tables, [record.text for _, record in part])[:2],
+            ))  # fmt: skip
+            if refused := {position for position, _ in docs}.difference(*(positions for positions, *_ in made)):
                 self._left_out.setdefault(space.embedder.fingerprint, set()).update(refused)
             with self._index.files.lock():
                 if not self._index.files.are_ours(tables[0].folder):
@@ -133,7 +131,7 @@ class DiaryVectors:
                 with tables[0].alone():
                     if stored := unswept():
                         for positions, keys, vectors in made:
-                            tables[0].put(positions, keys, vectors)
+                            tables[0].put(np.array(positions, dtype=np.int64), keys, vectors)
         return True
 
     def alive(self, table: VectorTable) -> Ints:
@@ -143,11 +141,3 @@ class DiaryVectors:
             return np.concatenate([2 * rows, 2 * rows + 1])
         texts = {text for side in self._store.exchanges.sides() for text in (side.user, side.char)}
         return table.having([text_key(text) for text in texts])
-
-
-def _made(
-    space: Space, tables: Sequence[VectorTable], docs: Sequence[tuple[int, NamedText]]
-) -> tuple[Ints, PackedKeys, Vectors]:
-    """The vectors of documents, each given by its position and its text."""
-    keys, vectors, _ = vectors_of(space.embedder, tables, [record.text for _, record in docs])
-    return np.array([position for position, _ in docs], dtype=np.int64), keys, vectors

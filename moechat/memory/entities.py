@@ -176,21 +176,19 @@ class EntityIndex:
         for an unknown version."""
         if version not in PLANS:
             raise ValueError(f"version: {version!r} is none of {', '.join(get_args(Version))}")
-        plan, weights = PLANS[version], self._weights(search_words)
+        plan, weights = PLANS[version], dict[str, float]()
+        for (
+            word,
+            level,
+        ) in search_words:  # What a level gained by coming up again must not outweigh a word that was said.
+            word, weight = words.fold(word.strip()), 1.0 if level is None else min(level, LEVELS) / LEVELS
+            if word and word not in self._files.never and weight > weights.get(word, 0.0):
+                weights[word] = weight
         if not self.facts or not weights:
             return []
         if plan.boosts:
             return self._by_weight(plan, plan.boosts, weights, now, limit, threshold)
         return self._by_stage(plan, weights, limit)
-
-    def _weights(self, search_words: Sequence[Asked]) -> dict[str, float]:
-        """Folded word → weight, 1 at most: what a level gained by coming up again must not outweigh a word that was said."""
-        weights: dict[str, float] = {}
-        for word, level in search_words:
-            word, weight = words.fold(word.strip()), 1.0 if level is None else min(level, LEVELS) / LEVELS
-            if word and word not in self._files.never and weight > weights.get(word, 0.0):
-                weights[word] = weight
-        return weights
 
     def _hits(self, search_words: Sequence[str], field: Field, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """(fact rows, word numbers) of every hit in a field."""
@@ -361,12 +359,10 @@ class Entities:
             cue.text, cue.previous_reply, count=how.count, strategy=how.strategy, filter_values=how.filter_values
         ).search_words
         matches = self.index().search(search_words, now=cue.now, version=how.version, limit=limit, threshold=threshold)
-        return [_hit(match) for match in matches]
-
-
-def _hit(match: FactMatch) -> Hit:
-    fact = match.fact
-    features = {"words": match.score} if match.stage == 0 else {"stage": float(match.stage)}
-    return Hit(
-        "core", "entities", fact.id, match.text, match.score, fact.at, fact.draft.sources, features, match.matched
-    )
+        return [
+            Hit(
+                "core", "entities", one.fact.id, one.text, one.score, one.fact.at, one.fact.draft.sources,
+                {"stage": float(one.stage)} if one.stage else {"words": one.score}, one.matched,
+            )
+            for one in matches
+        ]  # fmt: skip

@@ -81,7 +81,7 @@ class EpisodeView:
 
     def having(self, ids: Iterable[str]) -> list[Episode]:
         """Those of these that are in view, in the order of ``ids``."""
-        positions = [position for position in map(self._all.position, ids) if position is not None]
+        positions = [self._all.place_by_id[id_] for id_ in ids if id_ in self._all.place_by_id]
         return self._all.at([p for p in positions if p < len(self._place_of) and self._place_of[p] != HIDDEN])
 
     def during(self, start: datetime, end: datetime) -> list[Episode]:
@@ -99,7 +99,7 @@ class EpisodeView:
     def citing(self, exchanges: Iterable[str]) -> np.ndarray:
         """(n,) bool: which rest on one of these exchanges."""
         cited = np.zeros(len(self), dtype=bool)
-        cited[self._in_view([position for id_ in exchanges for position in self._all.citing(id_)])] = True
+        cited[self._in_view([position for id_ in exchanges for position in self._all.by_source.get(id_, ())])] = True
         return cited
 
     def by_keyword(self, words: Collection[str]) -> dict[int, list[str]]:
@@ -167,10 +167,10 @@ class Episodes:
         self._times = array("d")
         self._alive = bytearray()
         self._concealed = _Concealed()
-        self._position: dict[str, int] = {}
+        self.place_by_id: dict[str, int] = {}
         self._of_row: dict[int, int] = {}
         self._authored: dict[int, Episode] = {}
-        self._citing: dict[str, list[int]] = {}
+        self.by_source: dict[str, list[int]] = {}
         self._keywords: dict[str, array[int]] = {}
         self._planned: dict[int, tuple[datetime, datetime]] = {}
         self._delicate: dict[int, tuple[str, Sequence[str], str]] = {}  # id, sources, text
@@ -201,17 +201,14 @@ class Episodes:
                     if episode is not None:
                         self._of_row[row] = self._add(episode, row)
                 self._generation = generation
-            self._follow_author()
-
-    def _follow_author(self) -> None:
-        authored_at, episodes = self._official()
-        if authored_at != self._authored_at:
-            for position in list(self._authored):
-                self._drop(position)
-            self._authored.clear()
-            for episode in episodes:
-                self._authored[self._add(episode, NO_ROW)] = episode
-            self._authored_at = authored_at
+            authored_at, episodes = self._official()
+            if authored_at != self._authored_at:
+                for position in list(self._authored):
+                    self._drop(position)
+                self._authored.clear()
+                for episode in episodes:
+                    self._authored[self._add(episode, NO_ROW)] = episode
+                self._authored_at = authored_at
 
     def _add(self, episode: Episode, row: int) -> int:
         position, event = len(self.ids), episode.event
@@ -229,9 +226,9 @@ class Episodes:
         self._times.extend((born, expires, event.importance, is_reflection, *ends, row == NO_ROW))
         self._alive.append((event.predicate, event.object) != ("is", "idle"))  # generative agents: idle is no event
         self._concealed.add({episode.id, *event.sources})
-        self._position[episode.id] = position
+        self.place_by_id[episode.id] = position
         for source in event.sources:
-            self._citing.setdefault(source, []).append(position)
+            self.by_source.setdefault(source, []).append(position)
         for word in {word.casefold() for word in [*event.keywords, event.subject, event.object] if word}:
             self._keywords.setdefault(word, array("q")).append(position)
         if event.status in ("planned", "open"):
@@ -247,8 +244,8 @@ class Episodes:
             self._alive[position] = False
             self._planned.pop(position, None)
             self._delicate.pop(position, None)
-            if self._position.get(self.ids[position]) == position:
-                del self._position[self.ids[position]]
+            if self.place_by_id.get(self.ids[position]) == position:
+                del self.place_by_id[self.ids[position]]
             self._changed()
 
     def _changed(self) -> None:
@@ -295,11 +292,11 @@ class Episodes:
         """The view at a moment, and from when until when it holds (the expiries around the moment)."""
         columns, order, _ = self._arrays()
         spoken_at, expires, importance, reflection, _, _, authored = columns.T
-        self._concealed.follow(hidden, lambda id_: {*self._citing.get(id_, ()), self._position.get(id_, HIDDEN)})
+        self._concealed.follow(hidden, lambda id_: {*self.by_source.get(id_, ()), self.place_by_id.get(id_, HIDDEN)})
         keep = self.living() & (np.array(self._concealed.counts) == 0)
         for id_ in self._store.findings.superseded(hidden):
-            if id_ in self._position:
-                keep[self._position[id_]] = False
+            if id_ in self.place_by_id:
+                keep[self.place_by_id[id_]] = False
         since = float(expires[keep & (expires <= moment)].max(initial=-np.inf))
         keep &= expires > moment
         until = float(expires[keep].min(initial=np.inf))
@@ -325,7 +322,7 @@ class Episodes:
             self._uses, self._used, self._used_since = (uses, 0), array("d", [-np.inf] * len(self.ids)), True
         start, self._uses = self._uses[1], (uses, len(uses))
         for id_ in uses[start:]:
-            if (position := self._position.get(id_)) is not None and (at := self._store.state.recalled(id_)):
+            if (position := self.place_by_id.get(id_)) is not None and (at := self._store.state.recalled(id_)):
                 self._used[position] = at.timestamp()
                 self._used_since = True
 
@@ -359,9 +356,6 @@ class Episodes:
         self._vectors[table] = (losses, places)
         return places
 
-    def citing(self, exchange: str) -> Sequence[int]:
-        return self._citing.get(exchange, ())
-
     def with_keyword(self, word: str) -> Sequence[int]:
         having = self._keywords.get(word.casefold())
         return having[:] if having else ()  # An array cannot grow while numpy reads it: the background may add to it.
@@ -375,11 +369,8 @@ class Episodes:
 
     def told_of(self, matter: str, besides: Iterable[str] = ()) -> bool:
         """Whether this memory tells of something, by keyword, subject or object, in other exchanges than ``besides``."""
-        own = {position for exchange in besides for position in self.citing(exchange)}
+        own = {position for exchange in besides for position in self.by_source.get(exchange, ())}
         return any(self._alive[position] and position not in own for position in self.with_keyword(matter))
-
-    def position(self, id_: str) -> int | None:
-        return self._position.get(id_)
 
     def planned(self, after: datetime, before: datetime) -> list[int]:
         """Positions of what is planned, promised or has begun, for a time between these."""
@@ -398,7 +389,7 @@ class Episodes:
     def get(self, ids: Iterable[str]) -> dict[str, Episode]:
         """Live episodes by id, whether or not they may be recalled now."""
         with self._lock:
-            positions = [self._position[id_] for id_ in ids if id_ in self._position]
+            positions = [self.place_by_id[id_] for id_ in ids if id_ in self.place_by_id]
         return {episode.id: episode for episode in self.at(positions)}
 
 

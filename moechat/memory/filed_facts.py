@@ -102,10 +102,12 @@ class FiledFacts:
         }
         filed_under = frozenset(map(words.fold, (draft.entity, draft.keyword, draft.target)))
         names = {draft.entity, draft.target} if draft.kind == "relation" else {draft.entity}
+        is_bond = draft.kind == "relation" and draft.keyword and draft.target and draft.polarity > 0
+        is_own = is_bond and contradiction.entity(draft) == "user" and contradiction.keyword_class(draft) in BONDS
         entry = FiledFact(
             number, fact, group(draft, *self.both), fact.since.timestamp(),
             filed_under - self.never - {""}, frozenset(map(words.fold, names)) - self.never - {"", *OWNERS},
-            _bond(draft),
+            (words.fold(draft.keyword).replace("_", " "), draft.target) if is_own else None,
         )  # fmt: skip
         for name, text in texts.items():
             self.fields[name].add(number, text)
@@ -120,10 +122,3 @@ class FiledFacts:
             texts.remove(entry.number)
         self.words.remove(entry.number, entry.words)
         self.names.remove(entry.number, entry.names)
-
-
-def _bond(draft: FactDraft) -> tuple[str, str] | None:
-    is_meant = draft.kind == "relation" and draft.keyword and draft.target and draft.polarity > 0
-    if not is_meant or contradiction.entity(draft) != "user" or contradiction.keyword_class(draft) not in BONDS:
-        return None
-    return words.fold(draft.keyword).replace("_", " "), draft.target

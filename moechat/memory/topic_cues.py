@@ -69,8 +69,12 @@ class TopicNames:
         if self._followed == (tree, tree.version):
             return
         self._followed = (tree, tree.version)
-        self._cut = {name: self._cut.get(name) or _cut(name) for name in tree.names()}
-        self._by_word = {}
+        before, self._cut, self._by_word = self._cut, {}, {}
+        for name in tree.names():
+            if not (cut := before.get(name)):
+                tokens = dict.fromkeys(words.tokens(name, bigrams=False))
+                cut = tuple(word for word in tokens if not words.is_stop_word(word)) or tuple(tokens)
+            self._cut[name] = cut
         for name, cut in self._cut.items():
             for word in cut:
                 self._by_word.setdefault(word, []).append(name)
@@ -166,11 +170,6 @@ def _topics_of(view: EpisodeView, places: Sequence[int], moves: Moves) -> list[s
     if len(episodes) != len(places):  # the cache has moved on since the view was made
         return [""] * len(places)
     return [moved(topic_path(episode.event.topic), moves) for episode in episodes]
-
-
-def _cut(name: str) -> tuple[str, ...]:
-    tokens = dict.fromkeys(words.tokens(name, bigrams=False))
-    return tuple(word for word in tokens if not words.is_stop_word(word)) or tuple(tokens)
 
 
 def spoken(path: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -102,7 +102,10 @@ class Topics:
     def sync(self) -> None:
         """Take in episodes and renames that came or went since the last call."""
         with self._lock:
-            moves = list(_valid(self._store.state.topics))
+            paths = ((topic_path(old), topic_path(new)) for old, new in self._store.state.topics)
+            moves = [
+                (old, new) for old, new in paths if old and new and not is_within(new, old)
+            ]  # a hand may write anything
             if moves[: len(self._moves)] != self._moves:  # the state is another one: an earlier copy was put back
                 self.anew()
             for old, new in moves[len(self._moves) :]:
@@ -314,7 +317,7 @@ class Topics:
             self.sync()
             if old not in self.table:
                 raise NotFound(f"there is no topic {old!r}")
-            if old != new and not _is_possible(old, new):
+            if old != new and (not new or is_within(new, old)):
                 raise ValueError(
                     f"a topic cannot move to {new!r}: choose a path that is not empty and not below {old!r}"
                 )
@@ -322,16 +325,6 @@ class Topics:
                 self._store.state.rename_topic(old, new)
         self.sync()
         return new
-
-
-def _valid(moves: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The moves that can be made; a line that a hand wrote may say anything."""
-    paths = ((topic_path(old), topic_path(new)) for old, new in moves)
-    return ((old, new) for old, new in paths if old and _is_possible(old, new))
-
-
-def _is_possible(old: str, new: str) -> bool:
-    return bool(new) and not is_within(new, old)
 
 
 def _days(cue: Cue) -> set[date]:

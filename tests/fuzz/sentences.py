@@ -91,8 +91,8 @@ def _rules(one: Sentence) -> None:
         importance.rate(event, known_matters=frozenset(importance.matters(event)))
     for new in understood.facts:
         for old in reading.understand(Exchange("2", one.now, one.other, "")).facts:
-            contradiction.relation(new, old, None)
-            contradiction.relation(old, new, 0.9)
+            contradiction.relation(new, old)
+            contradiction.relation(old, new)
 
 
 def _ratings(one: Sentence) -> None:

@@ -24,56 +24,55 @@ def fact(
 
 
 TABLE = (
-    # new, old, similarity, relation
-    (fact("喜好", "香菜", -1), fact("喜好", "香菜"), 0.971, "supersedes"),
-    (fact("喜好", "香菜"), fact("喜好", "香菜"), 1.0, "same"),
-    (fact("喜好", "香菜"), fact("爱好", "香菜"), None, "same"),
-    (fact("讨厌", "香菜"), fact("喜好", "香菜", -1), 0.5, "same"),
-    (fact("讨厌", "香菜"), fact("喜欢", "香菜"), 0.99, "supersedes"),
-    (fact("喜好", "吃香菜"), fact("喜好", "香菜"), None, "same"),
-    (fact("喜好", "喝茶"), fact("喜好", "茶"), None, "same"),
-    (fact("afraid_of", "dogs"), fact("likes", "dogs"), None, "supersedes"),
-    (fact("饮食", "香菜", -1), fact("爱吃", "香菜"), None, "supersedes"),
-    (fact("讨厌", "香菜", text="用户不讨厌香菜"), fact("讨厌", "香菜", -1, text="用户讨厌香菜"), 0.98, "supersedes"),
-    (fact("喜好", "咖啡"), fact("喜好", "茶"), 0.95, "other"),
-    (fact("喜好", "冰咖啡"), fact("喜好", "咖啡"), 0.95, "same"),
-    (fact("喜好", "冰咖啡"), fact("喜好", "咖啡"), 0.7, "other"),
-    (fact("喜好", "冰咖啡", -1), fact("喜好", "咖啡"), 0.99, "other"),
-    (fact("住址", "北京"), fact("居住地", "杭州"), 0.9, "supersedes"),
-    (fact("住址", "北京"), fact("lives in", "杭州"), 0.2, "supersedes"),
-    (fact("lives_in", "in Beijing"), fact("home", "Beijing"), None, "same"),
-    (fact("住址", "杭州", -1), fact("住址", "杭州"), 0.97, "supersedes"),
-    (fact("住址", "上海", -1), fact("住址", "杭州"), 0.97, "other"),
-    (fact("年龄", "26岁"), fact("年龄", "25"), None, "supersedes"),
-    (fact("age", "25"), fact("年龄", "25岁"), None, "same"),
-    (fact("宠物", "豆豆"), fact("宠物", "咪咪"), 0.96, "other"),
-    (fact("宠物", "咪咪", -1), fact("宠物", "咪咪"), 0.96, "supersedes"),
-    (fact("最喜欢的颜色", "绿色"), fact("最喜欢的颜色", "蓝色"), 0.97, "supersedes"),
-    (fact("最喜欢", "绿色"), fact("favourite color", "blue"), 0.5, "supersedes"),
-    (fact("最喜欢的水果", "芒果"), fact("最喜欢的颜色", "蓝色"), 0.9, "other"),
-    (fact("喜好", "芒果", -1), fact("最喜欢的水果", "芒果"), 0.9, "supersedes"),
-    (fact("喜好", "芒果"), fact("最喜欢的水果", "芒果"), 0.9, "other"),
-    (fact("喜好", "香菜", entity="朋友"), fact("喜好", "香菜"), 1.0, "other"),
-    (fact("住址", "北京", entity="妈妈"), fact("住址", "杭州"), 1.0, "other"),
-    (fact("喜好", "香菜", -1, entity="用户"), fact("喜好", "香菜"), 1.0, "supersedes"),
-    (fact("喜好", "香菜", entity="character"), fact("喜好", "香菜", -1), 1.0, "other"),
-    (fact("工作单位", "字节"), fact("公司", "阿里"), None, "supersedes"),
-    (fact("职业", "程序员"), fact("公司", "阿里"), None, "other"),
-    (fact("感情状况", "结婚"), fact("婚姻状况", "单身"), None, "supersedes"),
-    (fact("感情状况", "分手"), fact("女朋友", "林夏"), None, "supersedes"),
-    (fact("女朋友", "林夏"), fact("女朋友", "小雨"), None, "supersedes"),
-    (fact("妹妹", "小雨"), fact("妹妹", "小雪"), None, "other"),
-    (fact("likes", "cats"), fact("likes", "cat"), None, "same"),
-    (fact("dislikes", "cilantro"), fact("likes", "cilantro"), 0.98, "supersedes"),
-    (fact("likes", "cilantro", -1), fact("dislikes", "cilantro"), 0.98, "same"),
-    (fact("过敏", "花生"), fact("喜好", "花生"), 0.9, "other"),
-    (fact("鞋码", "42", single=True), fact("鞋码", "41", single=True), None, "supersedes"),
-    (fact("收藏", "邮票"), fact("收藏", "硬币"), 0.9, "other"),
+    # new, old, relation
+    (fact("喜好", "香菜", -1), fact("喜好", "香菜"), "supersedes"),
+    (fact("喜好", "香菜"), fact("喜好", "香菜"), "same"),
+    (fact("喜好", "香菜"), fact("爱好", "香菜"), "same"),
+    (fact("讨厌", "香菜"), fact("喜好", "香菜", -1), "same"),
+    (fact("讨厌", "香菜"), fact("喜欢", "香菜"), "supersedes"),
+    (fact("喜好", "吃香菜"), fact("喜好", "香菜"), "same"),
+    (fact("喜好", "喝茶"), fact("喜好", "茶"), "same"),
+    (fact("afraid_of", "dogs"), fact("likes", "dogs"), "supersedes"),
+    (fact("饮食", "香菜", -1), fact("爱吃", "香菜"), "supersedes"),
+    (fact("讨厌", "香菜", text="用户不讨厌香菜"), fact("讨厌", "香菜", -1, text="用户讨厌香菜"), "supersedes"),
+    (fact("喜好", "咖啡"), fact("喜好", "茶"), "other"),
+    (fact("喜好", "冰咖啡"), fact("喜好", "咖啡"), "other"),
+    (fact("喜好", "冰咖啡", -1), fact("喜好", "咖啡"), "other"),
+    (fact("住址", "北京"), fact("居住地", "杭州"), "supersedes"),
+    (fact("住址", "北京"), fact("lives in", "杭州"), "supersedes"),
+    (fact("lives_in", "in Beijing"), fact("home", "Beijing"), "same"),
+    (fact("住址", "杭州", -1), fact("住址", "杭州"), "supersedes"),
+    (fact("住址", "上海", -1), fact("住址", "杭州"), "other"),
+    (fact("年龄", "26岁"), fact("年龄", "25"), "supersedes"),
+    (fact("age", "25"), fact("年龄", "25岁"), "same"),
+    (fact("宠物", "豆豆"), fact("宠物", "咪咪"), "other"),
+    (fact("宠物", "咪咪", -1), fact("宠物", "咪咪"), "supersedes"),
+    (fact("最喜欢的颜色", "绿色"), fact("最喜欢的颜色", "蓝色"), "supersedes"),
+    (fact("最喜欢", "绿色"), fact("favourite color", "blue"), "supersedes"),
+    (fact("最喜欢的水果", "芒果"), fact("最喜欢的颜色", "蓝色"), "other"),
+    (fact("喜好", "芒果", -1), fact("最喜欢的水果", "芒果"), "supersedes"),
+    (fact("喜好", "芒果"), fact("最喜欢的水果", "芒果"), "other"),
+    (fact("喜好", "香菜", entity="朋友"), fact("喜好", "香菜"), "other"),
+    (fact("住址", "北京", entity="妈妈"), fact("住址", "杭州"), "other"),
+    (fact("喜好", "香菜", -1, entity="用户"), fact("喜好", "香菜"), "supersedes"),
+    (fact("喜好", "香菜", entity="character"), fact("喜好", "香菜", -1), "other"),
+    (fact("工作单位", "字节"), fact("公司", "阿里"), "supersedes"),
+    (fact("职业", "程序员"), fact("公司", "阿里"), "other"),
+    (fact("感情状况", "结婚"), fact("婚姻状况", "单身"), "supersedes"),
+    (fact("感情状况", "分手"), fact("女朋友", "林夏"), "supersedes"),
+    (fact("女朋友", "林夏"), fact("女朋友", "小雨"), "supersedes"),
+    (fact("妹妹", "小雨"), fact("妹妹", "小雪"), "other"),
+    (fact("likes", "cats"), fact("likes", "cat"), "same"),
+    (fact("dislikes", "cilantro"), fact("likes", "cilantro"), "supersedes"),
+    (fact("likes", "cilantro", -1), fact("dislikes", "cilantro"), "same"),
+    (fact("过敏", "花生"), fact("喜好", "花生"), "other"),
+    (fact("鞋码", "42", single=True), fact("鞋码", "41", single=True), "supersedes"),
+    (fact("收藏", "邮票"), fact("收藏", "硬币"), "other"),
 )
 
 
 def test_the_table_of_relations() -> None:
-    assert [row for row in TABLE if relation(*row[:3]) != row[3]] == []
+    assert [row for row in TABLE if relation(*row[:2]) != row[2]] == []
 
 
 # What it is: two keywords for it, and whether it has one value at a time.
@@ -96,7 +95,7 @@ def test_keywords_of_both_languages_mean_one_thing_which_has_one_value_or_many()
     for row in MEANINGS.split(";"):
         name, chinese, english, values = row.split()
         classes = {contradiction.keyword_class(fact(one, "")) for one in (chinese, english)}
-        found = [relation(fact(chinese, "甲"), fact(english, other), None) for other in "甲乙"]
+        found = [relation(fact(chinese, "甲"), fact(english, other)) for other in "甲乙"]
         if classes != {name.rstrip(":")} or found != ["same", "supersedes" if values == "one" else "other"]:
             wrong.append((row, classes, found))
     assert wrong == []
@@ -107,7 +106,7 @@ def test_whose_or_when_in_a_keyword_changes_nothing() -> None:
         "用户的住址", "用户住址", "目前的住址", "现在住址", "the user's home", "user home", "Current_City",
         "  ADDRESS ", "ｈｏｍｅ",
     ]  # fmt: skip
-    assert [one for one in keywords if relation(fact(one, "北京"), fact("住址", "杭州"), None) != "supersedes"] == []
+    assert [one for one in keywords if relation(fact(one, "北京"), fact("住址", "杭州")) != "supersedes"] == []
 
 
 def test_a_favourite_is_told_by_its_keyword_or_by_its_text() -> None:
@@ -116,34 +115,34 @@ def test_a_favourite_is_told_by_its_keyword_or_by_its_text() -> None:
         ("最爱的颜色", ""), ("最喜欢", ""), ("favorite colour", ""), ("喜好", "用户最喜欢的颜色变成绿色了"),
         ("likes", "The user's favourite color is 绿色"), ("likes", "The user names 绿色 as her favorite color"),
     ]  # fmt: skip
-    assert [one for one in greens if relation(fact(one[0], "绿色", text=one[1]), old, None) != "supersedes"] == []
-    assert relation(fact("最喜欢的电影", "绿色"), old, None) == "other"
+    assert [one for one in greens if relation(fact(one[0], "绿色", text=one[1]), old) != "supersedes"] == []
+    assert relation(fact("最喜欢的电影", "绿色"), old) == "other"
     cats = [fact("宠物", name, text=f"用户最喜欢的猫是{name}") for name in ("豆豆", "咪咪")]
-    assert relation(*cats, None) == "other", "the text makes a favourite of a taste alone"
+    assert relation(*cats) == "other", "the text makes a favourite of a taste alone"
     in_two_languages = [
         ("favourite film", "最喜欢的电影"),
         ("最喜欢的食物", "favourite dish"),
         ("最爱的歌", "favorite song"),
     ]
-    assert {relation(fact(new, "甲"), fact(old, "乙"), None) for new, old in in_two_languages} == {"supersedes"}
+    assert {relation(fact(new, "甲"), fact(old, "乙")) for new, old in in_two_languages} == {"supersedes"}
 
 
 def test_one_who_is_alone_again_has_no_partner_any_more_and_one_who_married_keeps_the_partner() -> None:
     partner = fact("女朋友", "林夏")
     for target in ("分手", "离婚", "单身", "single", "Divorced"):
         alone = fact("感情状况", target)
-        assert (relation(alone, partner, None), relation(partner, alone, None)) == ("supersedes", "other"), target
-    assert relation(fact("感情状况", "已婚"), partner, None) == "other"
+        assert (relation(alone, partner), relation(partner, alone)) == ("supersedes", "other"), target
+    assert relation(fact("感情状况", "已婚"), partner) == "other"
 
 
 def test_a_dislike_that_is_denied_is_none() -> None:
     texts = [
         "用户不怕香菜", "用户不反感香菜", "The user does not mind 香菜", "The user doesn't really dislike 香菜", "不是不喜欢香菜",
     ]  # fmt: skip
-    found = [relation(fact("dislikes", "香菜", -1, text=text), fact("喜好", "香菜"), None) for text in texts]
+    found = [relation(fact("dislikes", "香菜", -1, text=text), fact("喜好", "香菜")) for text in texts]
     assert found == ["same"] * len(texts)
     moved = fact("住址", "杭州", -1, text="用户不怕离开杭州")
-    assert relation(moved, fact("住址", "杭州"), None) == "supersedes", "only a taste is turned round by that"
+    assert relation(moved, fact("住址", "杭州")) == "supersedes", "only a taste is turned round by that"
 
 
 def test_a_target_is_the_same_in_other_forms_but_an_ending_that_is_no_plural_stays() -> None:
@@ -151,7 +150,7 @@ def test_a_target_is_the_same_in_other_forms_but_an_ending_that_is_no_plural_sta
     other = "glass/glas, tennis/tenni, bus/bu, gas/ga, 吃/喝"
     for pairs, expected in ((same, "same"), (other, "other")):
         forms = [pair.split("/") for pair in pairs.split(", ")]
-        found = [(a, b) for a, b in forms if relation(fact("likes", a), fact("likes", b), None) != expected]
+        found = [(a, b) for a, b in forms if relation(fact("likes", a), fact("likes", b)) != expected]
         assert found == []
 
 
@@ -159,29 +158,29 @@ def test_user_and_character_have_many_names() -> None:
     home = fact("住址", "杭州")
     for entity in ("用户", "我", "主人", "The User", "{{user}}", " ME ", ""):
         assert contradiction.entity(fact("x", "", entity=entity)) == "user", entity
-        assert relation(fact("住址", "北京", entity=entity), home, None) == "supersedes"
+        assert relation(fact("住址", "北京", entity=entity), home) == "supersedes"
     for entity in ("角色", "char", "The Character", "{{char}}", "assistant", "你"):
         assert contradiction.entity(fact("x", "", entity=entity)) == "character", entity
         moved = fact("住址", "北京", entity=entity)
-        assert relation(moved, fact("住址", "杭州", entity="character"), None) == "supersedes"
-        assert relation(moved, home, None) == "other"
+        assert relation(moved, fact("住址", "杭州", entity="character")) == "supersedes"
+        assert relation(moved, home) == "other"
 
 
 def test_close_texts_are_one_from_nine_tenths_on() -> None:
     iced, coffee = fact("喜好", "冰咖啡"), fact("喜好", "咖啡")
-    assert [relation(iced, coffee, cosine) for cosine in (0.89, 0.9, None)] == ["other", "same", "other"]
+    assert [relation(iced, coffee, cosine) for cosine in (0.89, 0.9)] == ["other", "same", "other"]
 
 
 def test_a_keyword_of_ones_own_has_one_value_if_both_facts_say_so() -> None:
     both = [(new, old) for new in (True, False) for old in (True, False)]
     sizes = [(fact("鞋码", "42", single=new), fact("鞋码", "41", single=old)) for new, old in both]
-    assert [relation(new, old, None) for new, old in sizes] == ["supersedes", "other", "other", "other"]
-    assert relation(fact("宠物", "豆豆", single=True), fact("宠物", "咪咪", single=True), None) == "other"
+    assert [relation(new, old) for new, old in sizes] == ["supersedes", "other", "other", "other"]
+    assert relation(fact("宠物", "豆豆", single=True), fact("宠物", "咪咪", single=True)) == "other"
 
 
 def test_a_fact_without_a_target_is_compared_by_its_text() -> None:
     first, second = (fact("喜好", "", text=text) for text in ("用户喜欢下雨天", "用户喜欢晴天"))
-    assert relation(first, first, None) == "same"
+    assert relation(first, first) == "same"
     assert relation(first, second, 0.99) == "other"
 
 
@@ -198,9 +197,9 @@ def remember(texts: tuple[str, ...]) -> tuple[list[Key], list[Key]]:
     superseded: list[FactDraft] = []
     for number, text in enumerate(texts):
         for new in rules.understand(Exchange(str(number), NOW, text, "")).facts:
-            if new.entity != "user" or any(relation(new, old, None) == "same" for old in current):
+            if new.entity != "user" or any(relation(new, old) == "same" for old in current):
                 continue
-            replaced = [old for old in current if relation(new, old, None) == "supersedes"]
+            replaced = [old for old in current if relation(new, old) == "supersedes"]
             superseded += replaced
             current = [old for old in current if old not in replaced] + [new]
     return [key(one) for one in current], [key(one) for one in superseded]
@@ -252,5 +251,5 @@ drafts = st.builds(
 @example(fact("感情状况", "分手"), fact("女朋友", "小丽"))
 @example(fact("favourite fruit", "mango"), fact("喜好", "mango", -1))
 def test_what_a_fact_may_contradict_is_filed_where_it_is_looked_for(new: FactDraft, old: FactDraft) -> None:
-    if relation(new, old, None) != "other":
+    if relation(new, old) != "other":
         assert not rivals(new).isdisjoint(matters(old))

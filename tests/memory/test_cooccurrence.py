@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from moechat.clock import SetClock
 from moechat.index.dense import Dense
 from moechat.language.association import LEVELS, expand, shipped
-from moechat.memory.cooccurrence import Cooccurrence, episode_words, fact_words, follow
+from moechat.memory.cooccurrence import Cooccurrence, follow
 from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.store.files import FileStore
@@ -165,17 +165,6 @@ def test_an_expansion_follows_the_memory() -> None:
     assert "烟花" not in dict(expand(["失恋"], [source, shipped()]))
     take(source, "after", {**TOLD, "e9": ("失恋", "烟花")})
     assert {"火锅", "烟花", "分手"} <= set(dict(expand(["失恋"], [source, shipped()])))
-
-
-def test_episodes_and_facts_say_what_they_are_filed_under() -> None:
-    at = datetime(2025, 5, 20, tzinfo=UTC)
-    event = Event("室友失恋，吃了火锅", ("x",), "室友", "失恋", "", keywords=("火锅", "失恋"), place="川味馆")
-    assert set(episode_words(Episode("e", at, event))) >= {"火锅", "失恋", "室友", "川味馆"}
-    assert fact_words(FactDraft("小林喜欢香菜", (), entity="小林", keyword="喜好", target="香菜")) == (
-        "喜好",
-        "香菜",
-        "小林",
-    )
 
 
 def test_the_source_follows_what_may_be_recalled_now(tmp_path: Path) -> None:
