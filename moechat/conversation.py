@@ -17,7 +17,7 @@ from moechat.ai.cleaner import Instead, continued
 from moechat.ai.failure import Failure, in_words, sentence
 from moechat.ai.guard import AGAIN, guarded
 from moechat.ai.offline.model import OfflineModel
-from moechat.ai.reply_stream import ReplyOutcome, outcome_of
+from moechat.ai.reply_stream import ReplyOutcome, ReplyStream
 from moechat.ai.spoken import spoken
 from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
 from moechat.memory.context import Context, oldest
@@ -294,7 +294,7 @@ class Conversation:
                     raise Failure(TOO_LONG, self._file.character.language, chars=most)
         finally:
             _close(stream)
-            vars(outcome).update(vars(outcome_of(stream)))
+            vars(outcome).update(vars(stream.outcome if isinstance(stream, ReplyStream) else ReplyOutcome()))
 
     def _notice(self, context: Sequence[Exchange], *, is_cut: bool) -> str:
         """That the reply was cut; that no language model is connected, once in what the model sees of the talk; else ""."""

@@ -47,11 +47,6 @@ class ReplyOutcome:
                 self.calls.append({"id": id_, "type": "function", "function": {"name": name, "arguments": more}})
 
 
-def outcome_of(reply: Iterator[str]) -> ReplyOutcome:
-    """The outcome of any model's reply; of those that are plain iterators there is nothing to tell."""
-    return reply.outcome if isinstance(reply, ReplyStream) else ReplyOutcome()
-
-
 class ReplyStream(Iterator[str]):
     """Iterates over the pieces that ``produce`` puts; the worker thread starts with the first ``next``.
 

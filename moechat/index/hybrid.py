@@ -101,7 +101,9 @@ class HybridIndex:
         with self.lock:
             if not docs:
                 return
-            self._make_room(max(doc.doc for doc in docs) + 1)
+            have, need = len(self.columns["alive"]), max(doc.doc for doc in docs) + 1
+            for name, column in self.columns.items() if need > have else ():
+                self.columns[name] = np.concatenate([column, np.zeros(max(need - have, have // 4), column.dtype)])
             self._dated = None
             for doc in docs:
                 part = both_ends(doc.text)
@@ -189,12 +191,6 @@ class HybridIndex:
         columns["alive"] = np.zeros(len(alive), np.bool_)
         columns["alive"][self.lexical.documents()] = True
         self.columns, self.speakers, self._talks = columns, speakers, talks
-
-    def _make_room(self, docs: int) -> None:
-        have = len(self.columns["alive"])
-        if docs > have:
-            for name, column in self.columns.items():
-                self.columns[name] = np.concatenate([column, np.zeros(max(docs - have, have // 4), column.dtype)])
 
 
 def _number(names: list[str], name: str) -> int:

@@ -91,7 +91,13 @@ class LexicalIndex:
             raise ValueError(f"document {doc} is in the index already; remove it first")
         counted: dict[int, int] = {}
         for token in tokens:
-            term = self._term(token)
+            term = self._terms.get(token)
+            if term is None:
+                term = len(self._names)
+                if term >= len(self._df):
+                    self._df = np.concatenate([self._df, np.zeros(len(self._df), np.int32)])
+                self._names.append(token)
+                self._terms[token] = term  # At last: another thread may ask meanwhile how rare it is.
             counted[term] = counted.get(term, 0) + 1
         terms = np.fromiter(counted, np.int32, len(counted))
         order = np.argsort(terms)
@@ -247,16 +253,6 @@ class LexicalIndex:
 
     def _segments(self) -> list[Segment | Tail]:
         return [*self._frozen, self._tail] if self._tail.size else [*self._frozen]
-
-    def _term(self, token: str) -> int:
-        term = self._terms.get(token)
-        if term is None:
-            term = len(self._names)
-            if term >= len(self._df):
-                self._df = np.concatenate([self._df, np.zeros(len(self._df), np.int32)])
-            self._names.append(token)
-            self._terms[token] = term  # At last: another thread may ask meanwhile how rare it is.
-        return term
 
     def _within_budget(self, terms: list[WeightedTerm]) -> tuple[list[WeightedTerm], list[WeightedTerm]]:
         """The terms whose postings are read, and the rest, which only score what those found."""

@@ -64,12 +64,6 @@ class _Read:
     stems: tuple[str, ...]
     parts: tuple[str, ...]
 
-    @classmethod
-    def of(cls, text: str) -> _Read:
-        folded = words.fold(text)
-        stems = _stems(folded)
-        return cls(folded, stems, tuple(map(sys.intern, _grams(folded).union(stems))))
-
 
 class Substrings:
     """The numbers of the texts that a word is in. A word of one or two Chinese characters is a single look-up; longer ones
@@ -81,7 +75,9 @@ class Substrings:
 
     def add(self, number: int, text: str) -> None:
         """A text under a number above all before it."""
-        self._texts[number] = read = _Read.of(text)
+        folded = words.fold(text)
+        stems = _stems(folded)
+        self._texts[number] = read = _Read(folded, stems, tuple(map(sys.intern, _grams(folded).union(stems))))
         self._parts.add(number, read.parts)
 
     def remove(self, number: int) -> None:

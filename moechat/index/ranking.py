@@ -236,7 +236,16 @@ class _Ranking:
         reached = reached[reached >= 0]
         at = {distance: np.searchsorted(reached, moved) for distance, moved in beside.items()}
         at = {distance: np.where(beside[distance] >= 0, place, len(reached)) for distance, place in at.items()}
-        only_asks = np.append(self._only_asks(reached), False)
+        # Bare questions of the user's, where the text is not about the character's own words. What they ask for was told
+        # elsewhere: they stand below all that tells, and lend the reply behind them nothing as its surroundings; that it
+        # answers them still counts.
+        bare = self.index.columns["traits"][reached] & self.bare > 0
+        only_asks = np.append((reached % 2 == traits.USER_SIDE) & bare, False)
+        side = None if self.meant else traits.side_meant(self.text)
+        if self.meant and len(self.meant) < len(self.index.speakers):
+            speaker = np.isin(self.index.columns["speaker"][docs], list(self.meant)) * 1.0
+        else:
+            speaker = np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
         is_reply = docs % 2 == traits.CHARACTER_SIDE
         lends = {distance: ~(is_reply & only_asks[place]) for distance, place in at.items()}
         lexical, window, answers, present = self._word_features(reached, at, lends)
@@ -248,7 +257,7 @@ class _Ranking:
             "lexical": lexical,
             "window": window,
             "answers": answers,
-            "speaker": self._said_by_meant(docs),
+            "speaker": speaker,
             "tells": (bits & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
             "name": bits & traits.NAMES > 0,
             "asks": self.index.columns["asking"][docs] * (1.0 + only_asks[at[0]]),
@@ -289,35 +298,17 @@ class _Ranking:
             return np.zeros(len(at[0])), np.zeros(len(at[0]))
         assert self.index.vectors is not None
         cosine = np.asarray(self.index.vectors.dot(docs, self.vector), np.float64)
-        mean, deviation = self._usual_cosine()
+        # The model's own scale: mean and standard deviation over about five hundred documents spread evenly.
+        every = self.order.docs
+        sample = self.index.vectors.dot(every[:: max(1, len(every) // 500)], self.vector)
+        sample = sample[sample != MISSING].astype(np.float64)
+        mean, deviation = (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
         above = np.where((cosine == MISSING) | ~self.visible[docs], 0.0, (cosine - mean) / deviation)
         above = np.append(above, 0.0)
         cosine = np.append(np.where(cosine == MISSING, np.nan, cosine), np.nan)
         self.cosine = cosine[at[0]]
         beside = [weight * above[at[distance]] * lends[distance] for distance, weight in NEAR.items()]
         return above[at[0]], np.sum(beside, axis=0)
-
-    def _usual_cosine(self) -> tuple[float, float]:
-        """Mean and standard deviation over about five hundred documents spread evenly: the model's own scale."""
-        assert self.index.vectors is not None
-        assert self.vector is not None
-        docs = self.order.docs
-        sample = self.index.vectors.dot(docs[:: max(1, len(docs) // 500)], self.vector)
-        sample = sample[sample != MISSING].astype(np.float64)
-        return (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
-
-    def _only_asks(self, docs: Ints) -> NDArray[np.bool_]:
-        """Which are bare questions of the user's, where the text is not about the character's own words. What they ask for was
-        told elsewhere: they stand below all that tells, and lend the reply behind them nothing as its surroundings; that it
-        answers them still counts."""
-        bare: NDArray[np.bool_] = (docs % 2 == traits.USER_SIDE) & (self.index.columns["traits"][docs] & self.bare > 0)
-        return bare
-
-    def _said_by_meant(self, docs: Ints) -> Floats:
-        if self.meant and len(self.meant) < len(self.index.speakers):
-            return np.isin(self.index.columns["speaker"][docs], list(self.meant)) * 1.0
-        side = None if self.meant else traits.side_meant(self.text)
-        return np.zeros(len(docs)) if side is None else PRONOUN * (docs % 2 == side)
 
 
 def repeats(runs: Ints, sizes: Ints, order: Ints) -> Floats:

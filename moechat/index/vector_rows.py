@@ -272,14 +272,9 @@ class KeyOrder:
             rows = rows[starts[rows] < len(self._sorted)]
             rows = rows[self._sorted[starts[rows]] == queries[rows, 0]]
         if self._since:
-            for row, key in enumerate(_each(queries)):
-                recent = self._since.get(key, -1)
+            packed = np.ascontiguousarray(queries).tobytes()
+            for row in range(len(queries)):
+                recent = self._since.get(packed[row * KEY_BYTES : (row + 1) * KEY_BYTES], -1)
                 if 0 <= recent < len(keys) and (keys[recent] == queries[row]).all():
                     places[row] = recent
         return places
-
-
-def _each(keys: PackedKeys) -> Iterator[bytes]:
-    """Packed keys as bytes again."""
-    packed = np.ascontiguousarray(keys).tobytes()
-    return (packed[start : start + KEY_BYTES] for start in range(0, len(packed), KEY_BYTES))

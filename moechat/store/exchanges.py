@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +19,10 @@ from moechat.model import LONG_AGO, Attachment, Exchange, Status
 from moechat.store.database import StoreSession, Values
 from moechat.store.formats import attachments_from, text_hash, without_notice
 from moechat.store.journal import LogBook
-from moechat.store.row_memory import MAX_KEPT_ROWS, KeptRows
 
+T = TypeVar("T")
 ROWS_AT_ONCE = 500
+MAX_KEPT_ROWS = 2048  # Of those that were read lately.
 STAMP = "\x1f"  # Stands before the stamp of an exchange, behind what else there is beside its words.
 LIVE = "FROM exchanges WHERE owner_id = %(owner)s AND alive"
 EXCHANGE = """SELECT e.row, e.id, e.at, e.sent, e.heard, e.status, e.extra, e.sha, {tag}, {file}
@@ -86,6 +90,46 @@ class Side:
     talk: str
 
 
+class KeptRows(Generic[T]):
+    """Rows of one table that were read lately: a recall goes back to many of those that the one before it read. A row never
+    changes, it only dies: so what was read stays right until then."""
+
+    def __init__(self, session: StoreSession, died: str, read: Callable[[Sequence[int]], Mapping[int, T]]) -> None:
+        """``died`` is the statement that gives the rows that died after a generation, ``read`` gives live rows by number."""
+        self._session, self._died, self._read = session, died, read
+        self._lock = threading.Lock()  # Nothing is read under it: whoever writes holds the database.
+        self._rows: dict[int, T] = {}  # The one that was asked for longest ago comes first.
+        self._moment = (-1, -1)
+
+    def of(self, rows: Iterable[int], read: Mapping[int, T] = {}) -> dict[int, T]:
+        """The live rows of these numbers, in that order; some that were ``read`` a moment ago."""
+        if not (numbers := [int(number) for number in rows]):
+            return {}
+        before = self._moment
+        moment = self._session.epoch, self._session.pulse.generation
+        if moment != before:
+            is_known = bool(self._rows) and moment[0] == before[0]
+            dead = self._session.all(self._died, {"since": before[1]}) if is_known else None
+            with self._lock:
+                if self._moment == before:
+                    self._moment = moment
+                    self._rows = {} if dead is None else self._rows
+                    for (number,) in dead or ():
+                        self._rows.pop(number, None)
+        with self._lock:
+            there = {**read} | {number: self._rows[number] for number in numbers if number in self._rows}
+        if lacking := [number for number in numbers if number not in there]:
+            there |= self._read(lacking)
+        with self._lock:
+            if self._moment == moment:
+                for number, row in there.items():
+                    self._rows.pop(number, None)
+                    self._rows[number] = row
+                for number in list(islice(self._rows, max(0, len(self._rows) - MAX_KEPT_ROWS))):
+                    del self._rows[number]
+        return {number: there[number] for number in numbers if number in there}
+
+
 class Exchanges:
     """The exchanges of one owner. A row is a number of the owner's, ascending and never reused; only live rows are read.
 
@@ -121,19 +165,16 @@ class Exchanges:
             node = nodes.get(id_)
             if node and not node.filed:
                 by_id[id_] = node.exchange()
-        by_id |= self._filed([id_ for id_ in ids if id_ not in by_id])
+        others = [id_ for id_ in ids if id_ not in by_id]
+        numbers = [self._numbers[id_] for id_ in others if id_ in self._numbers]
+        by_id |= {row.exchange.id: row.exchange for row in self.rows(numbers)} if numbers else {}
+        if lacking := [id_ for id_ in others if id_ not in by_id]:
+            by_id |= {id_: row.exchange for id_, row in self.by_ids(lacking).items()}
         for id_ in ids:
             node = nodes.get(id_)
             if node and not node.folded and id_ not in by_id:
                 by_id[id_] = node.exchange()
         return {id_: by_id[id_] for id_ in ids if id_ in by_id}
-
-    def _filed(self, ids: Sequence[str]) -> dict[str, Exchange]:
-        numbers = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
-        filed = {row.exchange.id: row.exchange for row in self.rows(numbers)} if numbers else {}
-        if lacking := [id_ for id_ in ids if id_ not in filed]:
-            filed |= {id_: row.exchange for id_, row in self.by_ids(lacking).items()}
-        return filed
 
     def foresee(self, id_: str) -> None:
         """It will be looked up."""
@@ -214,7 +255,12 @@ class Exchanges:
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         """In row order."""
-        return [_side(*one) for one in self._session.all(SIDES, {"rows": [int(row) for row in rows]})]
+        sides = []
+        for row, id_, t, user, char, status, extra in self._session.all(SIDES, {"rows": [int(row) for row in rows]}):
+            talk, speaker, attachments = _extras_from(extra.partition(STAMP)[0])
+            one = Exchange(id_, LONG_AGO, user, without_notice(char)[0], status, talk, speaker, attachments)
+            sides.append(Side(row, id_, t, one.sent, one.heard, talk))
+        return sides
 
     # ---- writing, in a transaction
 
@@ -267,12 +313,6 @@ def _row(
         id_, datetime.fromisoformat(at), user, without_notice(char)[0], status, talk, speaker, attachments, stamp
     )
     return ExchangeRow(row, exchange, tag, file, sha)
-
-
-def _side(row: int, id_: str, t: float, user: str, char: str, status: Status, extra: str) -> Side:
-    talk, speaker, attachments = _extras_from(extra.partition(STAMP)[0])
-    exchange = Exchange(id_, LONG_AGO, user, without_notice(char)[0], status, talk, speaker, attachments)
-    return Side(row, id_, t, exchange.sent, exchange.heard, talk)
 
 
 def _extra_of(exchange: Exchange) -> str:

@@ -64,16 +64,6 @@ class FileFindings(Findings):
             self.set_notes(name, [note for note, _ in noted], episodes)
         self._journal.cache.sign(name, signature, problems)
 
-    def _follow(self, name: str) -> None:
-        """Read the file anew if it changed. Raises DataError where it is broken, or is being written: it is left alone."""
-        path = self._journal.folder / name
-        if Signature.of(path) != self._journal.cache.signature(name):
-            self.reread(name)
-            if Signature.of(path) != self._journal.cache.signature(name):
-                raise DataError(path, "somebody may be writing it at this moment: try again in a few seconds")
-        for problem in self._journal.cache.problems(name):
-            raise problem
-
     def files_of(self, exchanges: Collection[str], episodes: Collection[str]) -> set[str]:
         """The notes files in which these stand."""
         cache = self._journal.cache
@@ -201,16 +191,22 @@ class FileFindings(Findings):
         self._write(disk.CORE, blocks)
 
     def _write(self, name: str, changes: Changes) -> None:
-        """Replace, add or (None) remove records of one file, leaving every other byte as it is."""
+        """Replace, add or (None) remove records of one file, leaving every other byte as it is. Raises DataError where it is
+        broken, or is being written."""
         if not changes:
             return
-        path = self._journal.folder / name
-        self._follow(name)
+        path, cache = self._journal.folder / name, self._journal.cache
+        if Signature.of(path) != cache.signature(name):
+            self.reread(name)
+            if Signature.of(path) != cache.signature(name):
+                raise DataError(path, "somebody may be writing it at this moment: try again in a few seconds")
+        for problem in cache.problems(name):
+            raise problem
         data = records.bytes_of(path)
         if name == disk.CORE:
             there = set(self.fact_book().of(changes))
         else:
-            there = {key for key, _ in self._journal.cache.files_of("notes", list(changes))}
+            there = {key for key, _ in cache.files_of("notes", list(changes))}
         bounds = records.bounds_of(data, changes, there, path)
         before = {key: data[start:end] for key, (start, end) in bounds.items()}
         replaced = {key: block for key, block in changes.items() if key in before and before[key] != block}

@@ -14,10 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from moechat.model import Episode, Fact
 from moechat.store.database import StoreSession
-from moechat.store.exchanges import ROWS_AT_ONCE, TOLD_AT, FoldedWords
+from moechat.store.exchanges import ROWS_AT_ONCE, TOLD_AT, FoldedWords, KeptRows
 from moechat.store.formats import EPISODE, FACT, json_text
 from moechat.store.journal import LogBook
-from moechat.store.row_memory import KeptRows
 
 EpisodeKind = Literal["event", "reflection"]
 NOTES = "SELECT id, tag, keywords, by FROM notes WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"
@@ -201,7 +200,9 @@ class FindingRecords:
 
     def __init__(self, owner: LogBook, session: StoreSession) -> None:
         self._owner, self._session = owner, session
-        self._kept = KeptRows(session, DIED, self._read)
+        self._kept: KeptRows[Episode] = KeptRows(session, DIED, lambda rows: {
+            row: _episode(id_, data) for row, id_, data in session.all(BY_ROW, {"rows": list(rows)})
+        })  # fmt: skip
         self._book: tuple[tuple[int, int], FactBook] | None = None
         self._superseding: tuple[tuple[int, int], list[Episode]] | None = None
         self._superseded: tuple[Sequence[object], frozenset[str]] = ((None, None, None), frozenset())
@@ -236,9 +237,6 @@ class FindingRecords:
     def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
         """Live episodes by row number."""
         return self._kept.of(rows)
-
-    def _read(self, rows: Sequence[int]) -> dict[int, Episode]:
-        return {row: _episode(id_, data) for row, id_, data in self._session.all(BY_ROW, {"rows": list(rows)})}
 
     def episodes(self, rows: Sequence[int]) -> list[Episode]:
         """Live episodes by row number, in the order asked for."""
@@ -307,11 +305,6 @@ class FindingRecords:
         if any(one is not other for one, other in zip(of, self._superseded[0], strict=True)):
             self._superseded = of, superseded(*of)
         return self._superseded[1]
-
-    def links_of(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Id → what it replaced, of these facts and episodes."""
-        facts, episodes = self.fact_book().of(ids).values(), self.by_ids(ids).values()
-        return {fact.id: fact.supersedes for fact in facts} | {one.id: one.supersedes for one in episodes}
 
     def links(self) -> dict[str, tuple[str, ...]]:
         """Id → what it replaced: of all facts, and of the episodes that replace others or are replaced."""

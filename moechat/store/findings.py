@@ -81,7 +81,9 @@ class Findings(FindingRecords, ABC):
             self._merge_notes(ids, understanding, unread)
             after = self._by_text(ids)
             carried = [(before[text], new) for text, new in after.items() if text in before]
-            newer = {old: new for new, links in self.links_of(list(after.values())).items() for old in links}
+            ids_after = list(after.values())
+            found = [*self.fact_book().of(ids_after).values(), *self.by_ids(ids_after).values()]
+            newer = {old: one.id for one in found for old in one.supersedes}
             carried += [(old, newer[old]) for ids in understanding.replaces.values() for old in ids if old in newer]
             for old, new in carried:
                 owner.state.write(owner.state.carried(old, new))

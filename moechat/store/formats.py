@@ -241,10 +241,6 @@ def _fraction(value: object, usual: float = 0.5, *_: object) -> float:
         return usual
 
 
-def _profile(values: Mapping[str, object], usual: ActivationProfile, _: Where) -> ActivationProfile:
-    return ActivationProfile(*(_fraction(values.get(key), getattr(usual, key)) for key in PROFILE))
-
-
 def _one_of(kinds: Any) -> Kind:
     values = get_args(kinds)
     return Kind(str, lambda value, usual, _: value if value in values else usual, one_of(*values))
@@ -273,7 +269,9 @@ _FLAG = Kind(
 _POLARITY = Kind(str, lambda value, usual, _: -1 if value == "-1" else usual, is_number)
 _AUTHOR = Kind(str, _author, is_text)
 _PROFILE = Kind(
-    lambda profile: {key: f"{getattr(profile, key):g}" for key in PROFILE}, _profile, row_of(*[is_number] * len(PROFILE)),
+    lambda profile: {key: f"{getattr(profile, key):g}" for key in PROFILE},
+    lambda values, usual, _: ActivationProfile(*(_fraction(values.get(key), getattr(usual, key)) for key in PROFILE)),
+    row_of(*[is_number] * len(PROFILE)),
     lambda profile: list(astuple(profile)), lambda values: ActivationProfile(*values),
 )  # fmt: skip
 _MARK = _one_of(Mark)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.store.database import Pulse
-from moechat.store.row_memory import MAX_KEPT_ROWS, KeptRows
+from moechat.store.exchanges import MAX_KEPT_ROWS, KeptRows
 
 
 class Table:
