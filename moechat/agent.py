@@ -24,8 +24,8 @@ from moechat.conversation import Conversation
 from moechat.curation import returned, upkeep
 from moechat.curation.brought import MemoryBatches
 from moechat.curation.eraser import Eraser
+from moechat.curation.forgetting import Maintenance
 from moechat.curation.keeper import Keeper
-from moechat.curation.maintenance import Maintenance
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
 from moechat.memory.context import Context, Contexts

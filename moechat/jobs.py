@@ -15,7 +15,7 @@ from functools import partial
 
 from moechat.ai.failure import sentence
 from moechat.curation.eraser import Eraser
-from moechat.curation.maintenance import Maintenance
+from moechat.curation.forgetting import Maintenance
 from moechat.errors import DataError, DiskError, EmbeddingError
 from moechat.memory.context import Context, Contexts, idle_h
 from moechat.recall.layers import Layers

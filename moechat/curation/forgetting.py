@@ -12,20 +12,32 @@ Strength grows with use (``store.state``). It decides two things:
 
 Some memories never go: exchanges, what the character's author wrote, what is pinned, and what the owner wrote or edited
 (no exchange tells of it, so nothing could bring it back). What is archived can be restored.
+
+``Maintenance`` does that every few days at most, if the user talked today: attributes told several times are summed up, then the
+weakest memories go into the archive if memory is full. If the user has been away for long, what exceeds a minimum goes. That
+waits until the memory has been open for a day without a word, so that nothing goes in the moment in which the user comes back.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from threading import Event
 from typing import Literal
 
+from moechat.ai.chat_model import ChatModel
+from moechat.errors import DataError
+from moechat.memory.core import CoreMemory
 from moechat.sentences import sentence
+from moechat.settings.character import Character
+from moechat.settings.prompts import Prompts
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.kinds import Store
+from moechat.understanding.consolidation import consolidate
 
 Kept = Literal["", "pinned", "owner", "author"]
 Why = Literal["full", "inactive", "room", "not_active", "recent"]
@@ -242,3 +254,51 @@ def in_words(forecast: Forecast, now: datetime, language: str) -> str:
     if forecast.first and forecast.fullness >= 1:
         return text + words("first")
     return text + words("later", percent=min(100, math.floor(100 * forecast.fullness))) if days <= 0 else text
+
+
+# ---- maintenance
+
+
+log = logging.getLogger(__name__)
+PATIENCE = timedelta(days=1)
+
+
+@dataclass
+class Maintenance:
+    """Of one owner. ``model`` sums facts up, None or one that does not understand: by rules."""
+
+    store: Store
+    core: CoreMemory
+    prompts: Prompts
+    character: Callable[[], Character]
+    model: Callable[[], ChatModel | None]
+    settings: Callable[[], ForgettingSettings]
+    timeout_s: float = 15
+    opened: datetime | None = None
+
+    def run(self, now: datetime, stopping: Event | None = None) -> Cleaning:
+        """Cheap where nothing is due: it may be called every few seconds. ``stopping`` ends it between two calls of a model."""
+        self.opened = self.opened or now
+        settings = self.settings()
+        if (why := waits(self.store, now, settings)) is not None:
+            return Cleaning(why, 0)
+        if now - self.opened < PATIENCE and is_away(last_talk(self.store), now, settings):
+            return Cleaning("not_active", 0)
+        if settings.merges:
+            character = self.character()
+            names = (character.user_name, character.name)
+            try:
+                consolidate(
+                    self.store,
+                    self.core,
+                    model=self.model(),
+                    prompts=self.prompts,
+                    names=names,
+                    timeout_s=self.timeout_s,
+                    stopping=stopping,
+                )
+            except DataError as problem:  # a broken file, told with all others; it waits for the next time
+                log.warning("facts are not summed up: %s", problem)
+        if stopping is not None and stopping.is_set():
+            return Cleaning("not_active", 0)
+        return clean(self.store, now, settings)

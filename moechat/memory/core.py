@@ -26,7 +26,6 @@ from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
 from moechat.memory.contradiction import Matter, entity, keyword_class, matters, relation, rivals
 from moechat.memory.filed_facts import NEVER_SEARCHED
-from moechat.memory.former import Former, read
 from moechat.model import Fact, FactDraft, Hit, Understanding
 from moechat.reading.patterns import patterns
 from moechat.rules.boundaries import concerns
@@ -38,6 +37,50 @@ from moechat.store.kinds import Store
 ASKED = patterns(Path(__file__).with_name("asked.ini"))["asked"]
 TABLE = "core"  # This table has their vectors, by text.
 COMMON = 100  # A word that more facts have does not distinguish them.
+
+
+UNSAID = ("never_true", "not_worth")  # What such a ruling is about did not hold before either.
+
+
+@dataclass(frozen=True)
+class Former:
+    """A fact that held before, and ``by`` what that is known: the current fact in its place, the ruling that ended it, or the
+    fact itself, which says so."""
+
+    fact: Fact
+    by: Fact
+
+    @property
+    def until(self) -> str:
+        """When it ended, as exactly as it was said; "" where nobody said."""
+        return self.by.draft.until if self.by.draft.until != "past" else ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was said to be over; else something else was said since."""
+        return self.by.draft.kind == "ruling" or bool(self.by.draft.until)
+
+
+def held_before(history: Sequence[Fact], current: Mapping[str, Fact], hidden: frozenset[str]) -> list[Former]:
+    """What held before, of all facts of an owner, in their order; ``current`` are those that hold. What is only said better, of
+    the same exchanges, never held before, nor did what was unsaid."""
+    there = [fact for fact in history if visible([fact], hidden)]
+    newer = {id_: fact for fact in there if fact.confirmed is not False for id_ in fact.supersedes}
+    unsaid = {
+        id_ for fact in there if fact.draft.keyword in UNSAID for id_ in fact.supersedes if fact.draft.kind == "ruling"
+    }
+    former = []
+    for old in there:
+        last, steps = old, 0
+        while last.id in newer and last.id not in current and steps < len(newer):
+            last, steps = newer[last.id], steps + 1
+        ends = last.id != old.id and (last.id in current or last.draft.kind == "ruling")
+        is_better = old.id in newer and not set(old.draft.sources).isdisjoint(newer[old.id].draft.sources)
+        if old.id in current and old.draft.until:
+            former.append(Former(old, old))
+        elif ends and not is_better and old.id not in unsaid and last.id not in unsaid and old.draft.kind != "ruling":
+            former.append(Former(old, last))
+    return former
 
 
 @dataclass(frozen=True)
@@ -202,7 +245,7 @@ class CoreMemory:
         """What held before, the oldest first."""
         key = (self._store.findings.facts_generation(), self._store.hidden())
         if self._former is None or self._former[0] != key:
-            self._former = key, read(self.history(), self._now().by_id, key[1])
+            self._former = key, held_before(self.history(), self._now().by_id, key[1])
         return self._former[1]
 
     def keys(self) -> Keys:

@@ -23,7 +23,7 @@ from moechat.cards.macros import Macros
 from moechat.memory import daybook
 from moechat.memory.context import Context
 from moechat.memory.contradiction import entity, keyword_class
-from moechat.memory.former import Former
+from moechat.memory.core import Former
 from moechat.model import Exchange, Message, Recollection
 from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch

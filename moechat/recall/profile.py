@@ -16,9 +16,8 @@ from moechat import when
 from moechat.language import words
 from moechat.language.words import count_tokens
 from moechat.memory.contradiction import entity, keyword_class
-from moechat.memory.core import CoreMemory
+from moechat.memory.core import CoreMemory, Former
 from moechat.memory.episodes import EpisodeView, overview
-from moechat.memory.former import Former
 from moechat.model import LONG_AGO, Episode, Fact
 from moechat.recall import plans, touch
 from moechat.recall.layers import Layers

@@ -12,7 +12,7 @@ from moechat.ai.offline.lines import numbers
 from moechat.ai.wire import marked
 from moechat.errors import DataError
 from moechat.language import words
-from moechat.memory.former import Former
+from moechat.memory.core import Former
 from moechat.model import LONG_AGO, Episode, Fact, Hit, Lore, Recollection
 from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, touch

@@ -10,8 +10,7 @@ from pathlib import Path
 from moechat.cue import Cue
 from moechat.language import words
 from moechat.memory.contradiction import entity, keyword_class
-from moechat.memory.core import ASKED
-from moechat.memory.former import Former
+from moechat.memory.core import ASKED, Former
 from moechat.model import Candidates, Fact, Hit
 from moechat.reading.asked import LIFE, LOW, asked
 from moechat.reading.asking import asks

@@ -8,7 +8,7 @@ Where somebody else, a taste or what is over lies nearer, nothing of it is the u
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
@@ -87,20 +87,17 @@ def parts_of(text: str) -> tuple[FoodPart, ...]:
     """The parts of a message that name foods or what rules some out, in order."""
     pairs = list(_cut(text))
     masks = [foods.besides(one, eating.FOOD, eating.STATE).strip() for pair in pairs for one in pair]
-    scores = eating.weighed(masks)
-    return tuple(
-        _weighed(*pair, scores[2 * at + _is_bare(masks[2 * at]) : 2 * at + 2])
-        for at, pair in enumerate(pairs)
-        if scores and not _is_bare(masks[2 * at + 1])
-    )
-
-
-def _weighed(head: str, whole: str, scores: Sequence[Mapping[str, float]]) -> FoodPart:
-    """A part by what it and its head are near to, both alike; a head of mere names tells nothing."""
-    others = [max(score for kind, score in one.items() if kind != eating.OWN) for one in scores]
-    own = fmean(one[eating.OWN] - other for one, other in zip(scores, others, strict=True))
-    is_near = max(one[eating.OWN] for one in scores) >= NEAR
-    return FoodPart(head, whole, own if is_near else min(own, -0.01), scores[-1][eating.MAY])
+    every, parts = eating.weighed(masks), list[FoodPart]()
+    for at, (head, whole) in enumerate(pairs if every else ()):
+        if _is_bare(masks[2 * at + 1]):
+            continue
+        # A part by what it and its head are near to, both alike; a head of mere names tells nothing.
+        scores = every[2 * at + _is_bare(masks[2 * at]) : 2 * at + 2]
+        others = [max(score for kind, score in one.items() if kind != eating.OWN) for one in scores]
+        own = fmean(one[eating.OWN] - other for one, other in zip(scores, others, strict=True))
+        is_near = max(one[eating.OWN] for one in scores) >= NEAR
+        parts.append(FoodPart(head, whole, own if is_near else min(own, -0.01), scores[-1][eating.MAY]))
+    return tuple(parts)
 
 
 def _is_bare(mask: str) -> bool:

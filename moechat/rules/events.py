@@ -57,15 +57,16 @@ def events(
         is_ahead = span is not None and _is_to_come(span, clause.text, exchange.at, language)
         if not _happens(clause, span, clause in stating, patterns, is_ahead=is_ahead):
             continue
-        subject, predicate, thing = _triple(clause, patterns)
+        # Subject, predicate and object, simple: who, the verb, the rest.
+        user, triple = "用户" if patterns.language == "zh" else "user", patterns["triple"].search(clause.body)
         planned = clause.mood == "plan" or is_ahead
         result.append(
             Event(
                 text=_beside(_sentence(clause, patterns), span),
                 sources=(exchange.id,),
-                subject=subject,
-                predicate=predicate,
-                object=thing,
+                subject=user if clause.whose in (USER, OTHER, UNKNOWN) else clause.whose,
+                predicate=triple["verb"].lower() if triple else clause.body,
+                object=triple["thing"].strip() if triple else "",
                 importance=rate(clause.text, planned=planned),
                 happened=(span.start, span.end) if span else None,
                 status="planned" if planned else "done",
@@ -190,11 +191,3 @@ def _third(verb: str) -> str:
 def _beside(text: str, span: Span | None) -> str:
     """The words of an event whose time stands beside them."""
     return text if span is None or span.is_vague else undated(text, span.phrase)
-
-
-def _triple(clause: Clause, patterns: PatternTable) -> tuple[str, str, str]:
-    """Subject, predicate and object, simple: who, the verb, the rest."""
-    user = "用户" if patterns.language == "zh" else "user"
-    subject = user if clause.whose in (USER, OTHER, UNKNOWN) else clause.whose
-    match = patterns["triple"].search(clause.body)
-    return (subject, match["verb"].lower(), match["thing"].strip()) if match else (subject, clause.body, "")

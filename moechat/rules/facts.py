@@ -31,8 +31,9 @@ def stated(
     laughs = any(patterns["laughs"].search(part.text) for part in parts)
     message = Speech(patterns, at, ", ".join(part.text for part in parts), laughs)
     drafts = [
-        (part, [*_mentioned(part, message), *(_facts(part, message) or _facts(_going_on(part), message))])
+        (part, [*_mentioned(part, message), *(_facts(part, message) or _facts(going_on, message))])
         for part in parts
+        for going_on in [replace(part, whose=part.goes_on) if part.whose == UNKNOWN else part]
     ]
     of_body = [  # What a pattern hears in a clause is all of it.
         (part, draft)
@@ -47,7 +48,7 @@ def stated(
         (
             part,
             [
-                _finished(one, source)
+                replace(one, sources=(source,), mark=mark(one.text, one.keyword) if one.polarity > 0 else "")
                 for one in dict.fromkeys(each)
                 if message.nameless(one.target)
                 and not any(_covers(other, one) for other in every)
@@ -89,14 +90,6 @@ def _covers(wider: FactDraft, draft: FactDraft) -> bool:
         and wider.text != draft.text
         and (wide != things or ("cannot" not in wider.text and "不能" not in wider.text))
     )
-
-
-def _going_on(clause: Clause) -> Clause:
-    return replace(clause, whose=clause.goes_on) if clause.whose == UNKNOWN else clause
-
-
-def _finished(draft: FactDraft, source: str) -> FactDraft:
-    return replace(draft, sources=(source,), mark=mark(draft.text, draft.keyword) if draft.polarity > 0 else "")
 
 
 def _mentioned(clause: Clause, message: Speech) -> list[FactDraft]:

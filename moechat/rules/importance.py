@@ -134,12 +134,8 @@ def _meets(mark: Mark, chinese: str, english: str) -> bool:
         if word in chinese and (either_way or not _NOT_ZH.search(chinese[: chinese.index(word)])):
             return True
     for phrase in mark.en if english else ():
-        if phrase in english and (either_way or not _denied(english, english.index(phrase))):
+        # One of the three words before it, in the same clause, may be a negation.
+        before = _STOPS.split(english[: english.index(phrase)])[-1].split() if phrase in english else []
+        if phrase in english and (either_way or _NOT_EN.isdisjoint(before[-3:])):
             return True
     return False
-
-
-def _denied(english: str, at: int) -> bool:
-    """Whether one of the three words before ``at``, in the same clause, is a negation."""
-    before = _STOPS.split(english[:at])[-1].split()
-    return not _NOT_EN.isdisjoint(before[-3:])

@@ -13,7 +13,7 @@ from dataclasses import replace
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
 from moechat.reading.asking import asks_by_form
-from moechat.rules import boundaries, facts, shared_words
+from moechat.rules import boundaries, facts
 from moechat.rules import events as happening
 from moechat.rules.clause import Clause
 from moechat.rules.message import Reading, goes_on, read
@@ -71,7 +71,8 @@ def understand(
         text = re.sub(rf"(?m)^\s*{re.escape(character_name)}\s*[:：].*", "", text).strip()
     reading = read(text, before, after, language)
     tongue, parts = reading.language, list(reading.clauses)
-    drafts = stated_facts(reading, exchange)
+    spoken = "" if reading.play else reading.text
+    drafts = facts.stated(spoken, reading.clauses, exchange.id, exchange.at, tongue)
     stated = dict.fromkeys(draft for _, each in drafts for draft in each)
     stating = [part for part, each in drafts if each]
     events: tuple[Event, ...] = happening.events(parts, stating, exchange, tongue)
@@ -84,7 +85,7 @@ def understand(
     return Understanding(
         tags={exchange.id: tag},
         keywords={exchange.id: () if small else _keywords(text, user_name, character_name)},
-        facts=(*stated, *asks_for, *shared_words.stated(reading, exchange.id)),
+        facts=(*stated, *asks_for, *shared_words(reading, exchange.id)),
         events=events,
         scene_changed=changes_scene(text),
         by="rules",
@@ -94,13 +95,6 @@ def understand(
 def changes_scene(text: str) -> bool:
     """Whether a message ends a scene: a goodbye, or going to sleep, which stands at its end. Another topic alone does not."""
     return bool(_SCENE.search(text[-LONGEST_READ:].strip()))
-
-
-def stated_facts(reading: Reading, exchange: Exchange) -> list[tuple[Clause, list[FactDraft]]]:
-    """Each clause with the facts that it states, in order."""
-    return facts.stated(
-        "" if reading.play else reading.text, reading.clauses, exchange.id, exchange.at, reading.language
-    )
 
 
 def is_small_talk(text: str, names: Sequence[str] = ()) -> bool:
@@ -169,3 +163,45 @@ def _fitting(parts: list[Clause], stating: list[Clause], chars: int) -> list[str
             chosen.add(place)
             left -= len(text)
     return [parts[place].text[:chars] for place in sorted(chosen)]
+
+
+# ---- what only the two of them call so
+
+
+OUR_WORD = {"zh": "我们的叫法", "en": "our word"}
+_CALLED_ZH = re.compile(
+    r"(?P<who>我们|咱们?|我)?(?:以后|今后|从今天起|从今往后)?(?P<own>我们|咱们?|我)?(?:以后|就|都)*[管把](?P<what>[^，。！？!?\s]{1,12}?)"
+    r"叫(?:做|作)?(?P<name>[“\"「]?[^，。！？!?\s]{1,12}?[”\"」]?)(?:吧|好不好|好吗|好了|呗|怎么样|啦)?(?=[，。！？!?\s]|$)"
+)
+_CALLED_EN = re.compile(
+    r"\blet['’]?s (?:just )?call (?P<what>[\w' ]{1,30}?) (?:[\"“](?P<quoted>[^\"”]{1,30})[\"”]"
+    r"|(?P<name>[\w-]+(?: [\w-]+)?) from now on)",
+    re.I,
+)
+_MINE = re.compile(r"\bmy\b", re.I)
+_AGREED = re.compile(r"以后|今后|从今天起|从今往后|吧(?=[，。！？!?\s]|$)|好不好|呗")
+_NO_NAME = re.compile(r"[我它他她这那]")
+_ASKS_WHAT = re.compile(r"什么|啥|谁|哪")
+
+
+def shared_words(reading: Reading, source: str) -> list[FactDraft]:
+    """The words that a message agrees on, in plain forms: 以后我们管加班叫打怪, let's call Mondays "swamp days"."""
+    if reading.play:
+        return []
+    zh, drafts = reading.language == "zh", list[FactDraft]()
+    for match in (_CALLED_ZH if zh else _CALLED_EN).finditer(reading.text):
+        what = match["what"].strip()
+        name = (match["name"] or (match["quoted"] if not zh else "")).strip('“”"「」 ')
+        if zh:
+            is_hers = what in ("你", "妳")
+            both = (match["own"] or match["who"] or "我们") != "我"
+            agreed = _AGREED.search(match[0]) and not _ASKS_WHAT.search(name) and not _NO_NAME.search(what)
+            text = f"用户管角色叫{name}" if is_hers else f"用户和角色管{what}叫{name}"
+            fits = bool(agreed) and (both or is_hers)
+        else:
+            fits = bool(match["quoted"]) or what.casefold() not in ("it", "this", "that")
+            what = _MINE.sub("the user's", what)
+            text = f'The user and the character call {what} "{name}"'
+        if fits and name:
+            drafts.append(FactDraft(text, (source,), "relation", "user", OUR_WORD[reading.language], name))
+    return drafts

@@ -34,8 +34,7 @@ from moechat.rules.message import MAX_BEFORE
 from moechat.settings.schema import RollSettings
 from moechat.store.formats import text_hash
 from moechat.understanding import extraction
-from moechat.understanding.closing import closing, instead, may_close
-from moechat.understanding.ending import ending
+from moechat.understanding.closing import closing, ending, instead, may_close
 from moechat.understanding.retry import BatchSize, Retry
 from moechat.understanding.speakers import attributed, together
 

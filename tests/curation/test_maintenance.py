@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from moechat.curation.maintenance import Maintenance
+from moechat.curation.forgetting import Maintenance
 from moechat.index.dense import Dense
 from moechat.memory.core import CoreMemory
 from moechat.model import Fact, FactDraft

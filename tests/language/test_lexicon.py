@@ -8,7 +8,7 @@ import jieba
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.language.lexicon import Lexicon
+from moechat.language.words import Lexicon
 
 TALK = "昨天和室友去西湖边喝龙井，编辑又催稿了，团子把杯子打翻了"
 LEXICON = Lexicon()

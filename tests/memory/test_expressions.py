@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moechat.memory.expressions import Patterns, slashed
+from moechat.memory.firing import Patterns, slashed
 
 
 @pytest.mark.parametrize(

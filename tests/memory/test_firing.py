@@ -11,7 +11,7 @@ import pytest
 
 from moechat.cards import book
 from moechat.cue import Scene
-from moechat.memory import expressions, firing
+from moechat.memory import firing
 from moechat.memory.firing import Judgement, Patterns, judged
 from moechat.model import Lore
 from tests.cards.cards import world
@@ -106,9 +106,9 @@ def test_patterns_are_compiled_within_the_time_that_all_have() -> None:
     compiled = []
     for _ in entries:
         patterns = Patterns(left_s=1e-9)  # It is over with the first pattern that has to be compiled or run.
-        before = expressions._compiled.cache_info().misses
+        before = firing._compiled.cache_info().misses
         assert len([one for one in judged(entries, "snow", None, patterns) if one.fires]) == 1
-        compiled.append(expressions._compiled.cache_info().misses - before)
+        compiled.append(firing._compiled.cache_info().misses - before)
     assert compiled == [1] + [0] * 8 and not patterns.problems
     assert all(one.fires for one in judged(entries, "snow"))
 

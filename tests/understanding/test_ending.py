@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from moechat.model import Exchange, Fact, FactDraft, Understanding
-from moechat.understanding.ending import ending
+from moechat.understanding.closing import ending
 
 AT = datetime(2026, 5, 3, 20, tzinfo=UTC)
 KNOWN = {
