@@ -100,7 +100,15 @@ class Official:
                 else self._read(kind, names)
                 for kind, file in self._files.items()
             }  # fmt: skip
-            fresh["fact"] = _without(fresh["fact"], fresh["event"].read, self.path("fact"))
+            facts, events, path = fresh["fact"], fresh["event"].read, self.path("fact")
+            why = f"stands in {FILES['event']} as well; choose another"
+            if twice := [id_ for id_ in facts.read if id_ in events]:
+                fresh["fact"] = replace(
+                    facts, read={id_: one for id_, one in facts.read.items() if id_ not in events},
+                    problems=[
+                        *facts.problems, *(DataError(path, f"the id {id_!r} {why}", line=facts.raw[id_].line) for id_ in twice)
+                    ],
+                )  # fmt: skip
             if fresh == self._files:
                 return False
             changed = any(fresh[kind].read != self._files[kind].read for kind in FILES)
@@ -249,17 +257,6 @@ def _of_records(
         except DataError as error:
             problems.append(error)
     return made, problems
-
-
-def _without(file: _RecordFile, taken: Mapping[str, object], path: Path) -> _RecordFile:
-    """A file of facts without those whose id an event has."""
-    twice = [id_ for id_ in file.read if id_ in taken]
-    problems = [
-        DataError(path, f"the id {id_!r} stands in {FILES['event']} as well; choose another", line=file.raw[id_].line)
-        for id_ in twice
-    ]
-    kept = {id_: one for id_, one in file.read.items() if id_ not in taken}
-    return replace(file, read=kept, problems=[*file.problems, *problems]) if twice else file
 
 
 def _at(one: OfficialMemory) -> float:

@@ -52,11 +52,10 @@ class Macros:
         pieces = []
         for is_macro, piece, place in _pieces(text):
             value = self._value(piece[2:-2], place, depth) if is_macro and depth < DEEPEST else None
-            pieces.append((piece if is_macro else self._angled(piece)) if value is None else value)
+            if not is_macro:
+                piece = _ANGLED.sub(lambda match: self.values.get(_OF_ANGLES[match[1].lower()], match[0]), piece)
+            pieces.append(piece if value is None else value)
         return "".join(pieces)
-
-    def _angled(self, text: str) -> str:
-        return _ANGLED.sub(lambda match: self.values.get(_OF_ANGLES[match[1].lower()], match[0]), text)
 
     def _value(self, inside: str, place: int, depth: int) -> str | None:
         """What a macro stands for; None where it is none, or waits for its moment."""

@@ -261,7 +261,10 @@ class DiaryIndex:
         for i, (name, text) in enumerate(named_sides(side)):
             if text:
                 record = NamedText(name, text)
-                happened = self._store.contained.run("times", record, partial(_named_time, text, at), None)
+                # The first time that a text names, as it was meant when it was said.
+                read = partial(when.resolve, text, at, use="writing")
+                spans: list[Span] = self._store.contained.run("times", record, read, [])
+                happened = next(iter(_ends(spans)), None)
                 unread = self._store.contained.failed("times", record)
                 docs.append((name, Doc(2 * side.row + i, side.t, self._speakers[i], text, happened, side.talk, unread)))
         return docs
@@ -342,12 +345,6 @@ def _documents(rows: Iterable[ExchangeRow]) -> frozenset[int]:
 
 def _ends(spans: Sequence[Span]) -> list[tuple[float, float]]:
     return [(span.start.timestamp(), span.end.timestamp()) for span in spans]
-
-
-def _named_time(text: str, at: datetime) -> tuple[float, float] | None:
-    """The first time that a text names, as it was meant when it was said."""
-    spans = when.resolve(text, at, use="writing")
-    return _ends(spans[:1])[0] if spans else None
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -161,7 +161,15 @@ class EntityIndex:
         """The names of those whom a text names by what they are to the user (我弟, my daughter)."""
         folded = words.fold(text)
         stems = set(map(words.stem, _LATIN.findall(folded)))
-        return [name for word, names in self._people.items() if _names(word, folded, stems) for name in names]
+        people: list[str] = []
+        for word, names in self._people.items():
+            if word.isascii():
+                is_named = stems.issuperset(map(words.stem, word.split()))
+            else:  # 弟 stands for 弟弟 after 我 or 我家.
+                is_short = len(word) == 2 and word[0] == word[1]
+                is_named = word in folded or (is_short and re.search(rf"我家?的?{word[0]}", folded) is not None)
+            people += names if is_named else ()
+        return people
 
     def search(
         self,
@@ -259,14 +267,6 @@ class EntityIndex:
 
 
 _LATIN = re.compile(r"[a-z]+")
-
-
-def _names(word: str, folded: str, stems: set[str]) -> bool:
-    """Whether a text has a word for somebody; 弟 stands for 弟弟 after 我 or 我家."""
-    if word.isascii():
-        return stems.issuperset(map(words.stem, word.split()))
-    short = len(word) == 2 and word[0] == word[1]
-    return word in folded or (short and re.search(rf"我家?的?{word[0]}", folded) is not None)
 
 
 def _matched(

@@ -38,7 +38,14 @@ def last(
     for name, called in zip(names, (("user", "用户"), ("character", "角色")), strict=True):
         own = [one for one in felt if one.event.subject.casefold() in (*called, name.casefold())]
         best = max(own, key=lambda one: one.since, default=None)
-        spoken = _said(store, now, in_context, name) if name == names[0] and not best else None
+        spoken: tuple[str, Exchange] | None = (
+            None  # What the last message outside the context that has a feeling says by its kind.
+        )
+        for one in reversed(latest(store, LOOKED_AT, in_context)) if name == names[0] and not best else ():
+            if spoken or one.at < now - LASTS:
+                break
+            kinds = () if one.another(name) else saying(one.user).kinds
+            spoken = next(((kind, one) for kind in ("hurt", "glad") if kind in kinds), None)
         if best:
             feeling, at, id_, sources = best.event.emotion, best.since, best.id, best.event.sources
         elif spoken:
@@ -48,17 +55,6 @@ def last(
         text = FELT[language]["line"].format(day=in_zone(at, now.tzinfo).date(), who=name, feeling=feeling)
         hits.append(Hit("diary", RECIPE, id_, text, 1.0, at, sources))
     return hits
-
-
-def _said(store: Store, now: datetime, in_context: Collection[str], user_name: str) -> tuple[str, Exchange] | None:
-    """What the last message outside the context that has a feeling says by its kind."""
-    for exchange in reversed(latest(store, LOOKED_AT, in_context)):
-        if exchange.at < now - LASTS:
-            break
-        kinds = () if exchange.another(user_name) else saying(exchange.user).kinds
-        if kind := next((one for one in ("hurt", "glad") if one in kinds), ""):
-            return kind, exchange
-    return None
 
 
 def latest(store: Store, count: int, besides: Collection[str] = ()) -> list[Exchange]:

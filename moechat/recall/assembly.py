@@ -30,7 +30,7 @@ from moechat.recall import fragments, plans, profile, touch
 from moechat.recall.layers import Layers
 from moechat.recall.profile import Stable
 from moechat.recall.tail import BLOCKS, NOTHING, OF_NOW, Background, PromptTail, boundaries_block, names_of
-from moechat.recall.world import Placed, placed
+from moechat.recall.world import placed
 from moechat.settings.character import Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
 from moechat.store.kinds import Store
@@ -242,8 +242,12 @@ def assemble(
     lore = [hit for hit in recollection.hits if hit.layer == "lore"]
     character = _at_this_moment(character, now, background.talk, placed(lore, background.lore).outlets)
     there = placed(lore, background.lore, None if sent and sent.keeps_card else character)
-    lead = _lead(character, prompts, there, background.stable)
-    lead += [Message("system", company)] if company else []
+    (persona, examples), stable = _persona(character, prompts), _stable(character, prompts, background.stable)
+    lead = [  # what stands before the talk
+        *there.system("before_char"), *persona, *there.system("after_char"),
+        *there.system("before_examples"), *examples, *there.system("after_examples"), *stable,
+        *([Message("system", company)] if company else []),
+    ]  # fmt: skip
     rest = replace(recollection, hits=[hit for hit in recollection.hits if hit.id not in there.ids])
     blocks = PromptTail(character, prompts, rest, background, text, now).blocks()
     message, after = Message("user", text), list[Message]()
@@ -254,7 +258,7 @@ def assemble(
         message, after = sent.message, [_without_macros(one, macros) for one in sent.after]
         blocks += [prompts.fill("spoken")] if sent.spoken else []
         if sent.keeps_card:
-            own = [*there.all_around(), *_stable(character, prompts, background.stable)]
+            own = [*there.all_around(), *stable]
             blocks = [*(one.content for one in own), *blocks]
             lead, behind = [], []
     notes = (*there.around.get("before_note", ()), *blocks, *there.around.get("after_note", ()))
@@ -263,15 +267,6 @@ def assemble(
     if recalled_position == "before_history":
         return [*lead, tail, *there.within(history), *end]
     return [*lead, *there.within(history), tail, *end]
-
-
-def _lead(character: Character, prompts: Prompts, there: Placed, stable: Stable) -> list[Message]:
-    """What stands before the talk."""
-    persona, examples = _persona(character, prompts)
-    return [
-        *there.system("before_char"), *persona, *there.system("after_char"),
-        *there.system("before_examples"), *examples, *there.system("after_examples"), *_stable(character, prompts, stable),
-    ]  # fmt: skip
 
 
 def _at_this_moment(character: Character, now: datetime, talk: str, outlets: Mapping[str, str]) -> Character:
@@ -320,7 +315,11 @@ def _persona(character: Character, prompts: Prompts) -> tuple[list[Message], lis
     persona = prompts.fill("persona", **names, **values)
     if character.system_prompt:
         persona = _replaced(character, persona, prompts.fill("persona", **names, **dict.fromkeys(_IN_PERSONA, "")))
-    examples = prompts.fill("examples", **names, examples=_examples(character)) if character.examples else ""
+    examples, colon = character.examples, ": " if character.language == "en" else "："
+    if examples and not isinstance(examples, str):
+        who = {"user": character.user_name, "assistant": character.name, "system": ""}
+        examples = "\n".join(f"{who[message.role]}{colon}{message.content}" for message in examples)
+    examples = prompts.fill("examples", **names, examples=examples) if examples else ""
     return [Message("system", persona)] if persona.strip() else [], [Message("system", examples)] if examples else []
 
 
@@ -330,11 +329,3 @@ def _replaced(character: Character, whole: str, ours: str) -> str:
     described = [paragraph for paragraph in whole.split("\n\n") if paragraph not in original]
     names = character.names
     return "\n\n".join([Macros({**names, "original": ours}).fill(character.system_prompt), *described])
-
-
-def _examples(character: Character) -> str:
-    if isinstance(character.examples, str):
-        return character.examples
-    names = {"user": character.user_name, "assistant": character.name, "system": ""}
-    colon = ": " if character.language == "en" else "："
-    return "\n".join(f"{names[message.role]}{colon}{message.content}" for message in character.examples)

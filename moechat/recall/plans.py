@@ -32,7 +32,11 @@ _SENTENCE = re.compile(r"[^。！？!?\n]*(?:[。！？!?\n]+|\Z)")
 def due(view: EpisodeView, store: Store, now: datetime, in_context: Collection[str], character: str) -> list[Hit]:
     """The plans that are due and were not asked after yet, the earliest first. None is delicate, and none stands in the context
     anyway. ``character`` is the name of who promises."""
-    since = min(now - OVERDUE, _before(store, in_context) or now)
+    # When the last exchange was that is not in the context.
+    tree = store.tree
+    last = [next((id_ for id_ in tree.path(talk) if id_ not in in_context), "") for talk in list(tree.talks)]
+    before = [exchange.at for exchange in store.exchanges.of(list(filter(None, last))).values()]
+    since = min(now - OVERDUE, max(before, default=now))
     plans = [
         plan for plan in view.plans(since, now + timedelta(days=1), store.state.spent)
         if is_due(plan.event, now, character) and plan.event.mark != "delicate" and not was_asked(store, plan)
@@ -72,13 +76,6 @@ def was_asked(store: Store, plan: Episode) -> bool:
         return True
     used, happened = store.state.recalled(plan.id), plan.event.happened
     return used is not None and happened is not None and used > happened[1] and plan.id not in store.state.plans
-
-
-def _before(store: Store, in_context: Collection[str]) -> datetime | None:
-    """When the last exchange was that is not in the context; None where there is none."""
-    tree = store.tree
-    last = [next((id_ for id_ in tree.path(talk) if id_ not in in_context), "") for talk in list(tree.talks)]
-    return max((exchange.at for exchange in store.exchanges.of(list(filter(None, last))).values()), default=None)
 
 
 def is_same(one: Event, other: Event) -> bool:

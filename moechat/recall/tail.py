@@ -100,8 +100,11 @@ class PromptTail:
             over = [f"- {self._called.line(touch.formerly(one, at_length=False))}" for one in background.over]
             news = "\n".join(filter(None, [self._facts(background.news), *over]))
             blocks.append(fill("news", **self._names, entries=news))
-        for block in BLOCKS:
-            hits = [hit for hit in recollection.hits if _block(hit) == block]
+        of_blocks: dict[str, list[Hit]] = {block: [] for block in BLOCKS}
+        for hit in recollection.hits:
+            block = {None: hit.layer, "event": "remembered", "reflection": "reflected"}[hit.episode]
+            of_blocks[block].append(hit)
+        for block, hits in of_blocks.items():
             if entries := self._entries(block, hits):
                 blocks.append(fill(block, **self._names, entries=entries))
         if background.plans:
@@ -227,9 +230,3 @@ class PromptTail:
         if self._language == "zh":
             return f"{line}——{'时间已经过了，' if is_plan else ''}{outcome[0]}"
         return f"{line} - {'the time has passed, and ' if is_plan else ''}{outcome[1]}"
-
-
-def _block(hit: Hit) -> str:
-    if hit.episode is None:
-        return hit.layer
-    return "remembered" if hit.episode == "event" else "reflected"

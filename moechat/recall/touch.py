@@ -3,7 +3,7 @@ is known, or nothing at all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,8 +34,6 @@ _TOLD_OVER = {"zh": "现在不是了，{day}说起", "en": "no longer so, as tol
 _SAID = {"zh": "：“{words}”", "en": ": “{words}”"}
 STATES = ("partner", "home", "job", "employer", "health", "pet", "name")  # Classes whose values begin and end.
 FORMER = "former"
-Marked = tuple[str, Sequence[str], str]
-"""The id of a delicate finding, its sources and its text."""
 
 
 def touches_facts(cue: Cue, near: Sequence[Hit], associated: Sequence[Hit], floor: float) -> bool:
@@ -122,15 +120,6 @@ def formerly(former: Former, *, at_length: bool = True) -> str:
         _SAID[tongue].format(words=by.draft.quote) if at_length and by.draft.quote and by.draft.kind == "ruling" else ""
     )
     return _OVER[tongue].format(text=matter, end=end, quote=quote)
-
-
-def delicate_texts(findings: Iterable[Marked]) -> Mapping[str, str]:
-    """What is understood that is delicate, by id of the finding and of the exchanges that it rests on."""
-    texts: dict[str, str] = {}
-    for id_, sources, text in findings:
-        for one in (id_, *sources):
-            texts[one] = f"{texts.get(one, '')} {words.fold(text)}"
-    return texts
 
 
 def is_withheld(cue: Cue, hit: Hit, delicate: Mapping[str, str]) -> bool:
