@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 from moechat.ai.offline.retelling import fact_to_user
-from moechat.memory import daybook, ours
+from moechat.memory import unranked
 from moechat.memory.contradiction import entity
 from moechat.model import Episode, Fact
 from moechat.recall import plans, profile
@@ -82,7 +82,9 @@ def letter(layers: Layers) -> Letter:
     facts = [one for one in layers.store.search.facts() if one.id not in archived and one.draft.mark != "delicate"][
         ::-1
     ]
-    shared = [one for one in ours.all_of(layers.core) if one.id not in archived] if layers.config().recall.ours else []
+    shared = (
+        [one for one in unranked.ours(layers.core) if one.id not in archived] if layers.config().recall.ours else []
+    )
     now = layers.now()
     days = [one for one in layers.days.all_of(now) if one.id not in archived] if layers.config().recall.days else []
     moving = [
@@ -151,7 +153,7 @@ def letter(layers: Layers) -> Letter:
         ended[:MOST_ENDED],
         [Sentence(one.id, told(one.text)) for one in days if not one.is_grave],
         [as_sentence(one) for one in shared],
-        [Sentence(one.id, one.text, one.at) for one in daybook.pages(layers.store)[: -MOST_PAGES - 1 : -1]],
+        [Sentence(one.id, one.text, one.at) for one in unranked.pages(layers.store)[: -MOST_PAGES - 1 : -1]],
     )
 
 

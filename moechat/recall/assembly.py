@@ -20,10 +20,10 @@ from typing import Any, Literal
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import headings
 from moechat.cards.macros import Macros
-from moechat.memory import daybook
 from moechat.memory.context import Context
 from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import Former
+from moechat.memory.unranked import DAYBOOK
 from moechat.model import Exchange, Message, Recollection
 from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
@@ -170,7 +170,7 @@ def _once(layers: Layers, recollection: Recollection, stable: Stable) -> Recolle
     facts = profile.by_source((fact.text, fact.draft.sources) for fact in stable.facts)
     lines = profile.by_source((
         *((e.event.text, e.event.sources) for e in (*stable.overview, *stable.promises)),
-        *((hit.text, hit.sources) for hit in due if hit.recipe != daybook.RECIPE),
+        *((hit.text, hit.sources) for hit in due if hit.recipe != DAYBOOK),
     ))  # fmt: skip
     doubtful = [hit.id for hit in recollection.hits if hit.is_exchange and hit.side != "char" and hit.id in lines]
     exchanges = layers.store.exchanges.of(doubtful)

@@ -19,7 +19,7 @@ from moechat.ai.offline import lines
 from moechat.ai.offline.retelling import ENDS, fact_to_user
 from moechat.language import words
 from moechat.memory.days import WORTH, is_light
-from moechat.memory.mood import latest
+from moechat.memory.unranked import latest
 from moechat.model import Episode, Exchange
 from moechat.reading.saying import mark, saying
 from moechat.recall import plans

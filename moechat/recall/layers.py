@@ -22,7 +22,7 @@ from moechat.index.dense import Dense, Space
 from moechat.index.vectors import VectorTable, having
 from moechat.language import words
 from moechat.language.association import Table, shipped
-from moechat.memory import cooccurrence, core, daybook, days, diary_index, episodes, mood, ours, topic_cues
+from moechat.memory import cooccurrence, core, days, diary_index, episodes, topic_cues, unranked
 from moechat.memory.anchors import Anchors
 from moechat.memory.cooccurrence import Cooccurrence
 from moechat.memory.core import CoreMemory
@@ -159,7 +159,7 @@ class Layers:
         for id_, sources, marked in [*self.episodes.delicate(), *self.core.delicate()]:
             delicate |= {one: f"{delicate.get(one, '')} {words.fold(marked)}" for one in (id_, *sources)}
         off_limits, is_low = self.core.off_limits(cue.text), touch.is_low(cue)
-        shared = ours.all_of(self.core) if config.recall.ours else []
+        shared = unranked.ours(self.core) if config.recall.ours else []
         is_pain = is_low or bool(mark(cue.text))
         kept_back = {id_ for one in shared for id_ in (one.id, *(one.draft.sources if is_pain else ()))}
         who = self.character()
@@ -188,14 +188,16 @@ class Layers:
             view = self.episodes.view(cue.now)
             due = plans.due(view, self.store, cue.now, in_context, who.name)
             if config.recall.mood:
-                due += mood.last(view, self.store, (who.user_name, who.name), who.language, cue.now, in_context)
+                due += unranked.last_mood(
+                    view, self.store, (who.user_name, who.name), who.language, cue.now, in_context
+                )
             if not is_pain:
-                due += ours.for_message(shared, self.store, cue.text, cue.talk)
+                due += unranked.ours_for(shared, self.store, cue.text, cue.talk)
             if config.recall.days:
                 there = days.due(self.days.of(cue.now), self.store, cue.now, in_context, cue.talk, low=is_low)
                 due += [one.hit(who.language) for one in there]
             if config.daybook.enabled:
-                due += daybook.for_message(self.store, cue)
+                due += unranked.daybook_for(self.store, cue)
             recollection = replace(recollection, plans=[hit for hit in due if not concerns(off_limits, hit.text)])
         if unread is None:
             return recollection

@@ -17,7 +17,7 @@ from moechat.ai.precedence import GaveWay
 from moechat.clock import local
 from moechat.errors import ModelError
 from moechat.language.words import count_tokens
-from moechat.memory.daybook import RECIPE
+from moechat.memory.unranked import DAYBOOK
 from moechat.model import Exchange, Fact, FactDraft, Message
 from moechat.reading.saying import mark, saying
 from moechat.recall.layers import Layers
@@ -129,7 +129,7 @@ class Diarist:
             store.state.write([{"op": "daybook", "at": shown[-1].at.isoformat()}])
             if not text:
                 return None
-            draft = FactDraft(text, sources, RECIPE, "character", RECIPE, day)
+            draft = FactDraft(text, sources, DAYBOOK, "character", DAYBOOK, day)
             page = Fact(derived_id(text, sources), shown[-1].at, draft)
             store.note_calls([(sources, ids)])
             store.findings.put_facts([page])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moechat.curation.letter import Letter
-from moechat.memory.daybook import RECIPE
+from moechat.memory.unranked import DAYBOOK
 from moechat.model import Fact, FactDraft
 from tests.houses import Home, say
 
@@ -68,7 +68,7 @@ def test_the_newest_page_of_her_diary_stands_first(home: Home) -> None:
         agent = house.agent()
         for text in ("今天去爬山", "今天去游泳"):
             source = say(agent, text).exchange.id
-            draft = FactDraft(f"她{text}了。", (source,), RECIPE, "character", RECIPE)
+            draft = FactDraft(f"她{text}了。", (source,), DAYBOOK, "character", DAYBOOK)
             agent.store.findings.put_facts([Fact(text, home.clock.now(), draft)])
             home.clock.advance(days=1)
         assert texts(agent.memories.letter(), "daybook") == ["她今天去游泳了。", "她今天去爬山了。"]

@@ -10,7 +10,7 @@ import pytest
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.curation.catalogue import UNDERSTOOD
-from moechat.memory.daybook import pages
+from moechat.memory.unranked import pages
 from moechat.model import Message
 from moechat.reading.asked import asked
 from tests.houses import Home, say

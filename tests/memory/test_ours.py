@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moechat.agent import Agent
-from moechat.memory import ours
+from moechat.memory import unranked
 from moechat.model import Exchange
 from moechat.rules.reading import understand
 from tests.houses import Home, moment, say
@@ -62,14 +62,14 @@ def test_it_comes_where_it_is_named_and_never_in_pain(home: Home, agent: Agent, 
 
 def test_it_is_seen_edited_and_ended_as_any_fact(home: Home, agent: Agent, prompts: list[str]) -> None:
     agreed(home, agent)
-    (fact,) = ours.all_of(agent.layers.core)
+    (fact,) = unranked.ours(agent.layers.core)
     agent.memories.edit(fact.id, "用户和角色管加班叫打大怪")
     say(agent, "又加班")
     assert "管加班叫打大怪" in prompts[-1]
-    (fact,) = ours.all_of(agent.layers.core)
+    (fact,) = unranked.ours(agent.layers.core)
     agent.memories.forget([fact.id])
     say(agent, "又要加班")
-    assert "打大怪" not in prompts[-1] and ours.all_of(agent.layers.core) == []
+    assert "打大怪" not in prompts[-1] and unranked.ours(agent.layers.core) == []
 
 
 def test_it_can_be_written_by_hand_and_switched_off(home: Home, agent: Agent, prompts: list[str]) -> None:

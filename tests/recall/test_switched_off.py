@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from moechat.ai.scripted import ScriptedModel
-from moechat.memory import ours
-from moechat.memory.daybook import pages
+from moechat.memory import unranked
+from moechat.memory.unranked import pages
 from moechat.model import Message
 from tests.houses import Home, say
 
@@ -53,7 +53,7 @@ def prompts(folder: Path, days: int, *, leaves: bool) -> list[str]:
             home.configure(**OFF)
             home.clock.advance(hours=3, minutes=40)
         assert bool(pages(agent.store)) is leaves
-        assert ours.all_of(agent.layers.core)
+        assert unranked.ours(agent.layers.core)
     return requests
 
 
