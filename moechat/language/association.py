@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, Protocol
@@ -57,19 +57,17 @@ def base_words(
         else:
             kept = re.sub(name_pattern(name), " ", kept, flags=re.IGNORECASE)
     segments = words.words(sentence)
-    joined = list(_joined(words.fold(sentence), segments, vocabulary)) if vocabulary else []
+    folded, gaps = words.fold(sentence), [" " if one.isascii() else "" for one in segments]
+    joined = [
+        word
+        for start in range(len(segments) if vocabulary else 0)
+        for end in range(start + 2, min(start + PIECES, len(segments)) + 1)
+        if (word := gaps[start].join(segments[start:end])) in vocabulary and word in folded
+    ]
     pieces = single | {char for word in joined for char in word}
     ranked = words.keywords(kept, BASE_WORDS + len(pieces))
     base = dict.fromkeys([*joined, *(word for word in ranked if word not in pieces)])
     return segments, list(base)[:BASE_WORDS]
-
-
-def _joined(sentence: str, segments: Sequence[str], vocabulary: Container[str]) -> Iterator[str]:
-    for start in range(len(segments)):
-        for end in range(start + 2, min(start + PIECES, len(segments)) + 1):
-            word = (" " if segments[start].isascii() else "").join(segments[start:end])
-            if word in vocabulary and word in sentence:
-                yield word
 
 
 def name_pattern(name: str) -> str:

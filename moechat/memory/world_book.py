@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +91,10 @@ class WorldBook:
         fires = firing.by_priority(
             one for one in judgements if one.entry.text and (one.fires or one.why == firing.BUDGET)
         )
-        return [(_fired(one), "" if one.fires else firing.BUDGET) for one in fires]
+        hits = (
+            _hit(one.entry, 1.0, {"literal" if one.words else "constant": 1.0}, one.words, one.why) for one in fires
+        )
+        return [(hit, "" if one.fires else firing.BUDGET) for hit, one in zip(hits, fires, strict=True)]
 
     def pattern_problems(self) -> list[str]:
         """Patterns that are none or take too long, in words."""
@@ -100,18 +103,23 @@ class WorldBook:
     def near(
         self,
         judgements: Sequence[Judgement],
-        clauses: Sequence[str],
         clause_vectors: np.ndarray | None,
         *,
         scan_depth: int,
         threshold: float,
     ) -> list[Hit]:
         """Those that are near in meaning to a clause and need no key, best first."""
-        book = self._now
+        book, best = self._now, dict[int, float]()  # row → best score
         may = {one.entry.id for one in judgements if one.may_be_near}
-        best = self._nearest(book, clause_vectors, scan_depth, threshold)
+        if self.table is None or book.vectors is None or clause_vectors is None:
+            return []
+        for spoken in clause_vectors[np.any(clause_vectors != 0, axis=1)]:  # the vector of no text is near to nothing
+            rows, scores = self.table.nearest(spoken, book.vectors, scan_depth)
+            for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
+                if meets(score, threshold):
+                    best[row] = max(score, best.get(row, -1.0))
         entries = ((book.entries[row], score) for row, score in best.items())
-        hits = [_hit(entry, score, {"relevance": score}, ()) for entry, score in entries if entry.id in may]
+        hits = [_hit(entry, score, {"relevance": score}) for entry, score in entries if entry.id in may]
         return sorted(hits, key=lambda hit: -hit.score)
 
     def _rebuild(self) -> None:
@@ -130,20 +138,6 @@ class WorldBook:
             self.problems += (error,)
             self._complete = False
             return self.table.lookup([text_key(passage) for passage in passages])
-
-    def _nearest(
-        self, book: _BookState, vectors: np.ndarray | None, scan_depth: int, threshold: float
-    ) -> dict[int, float]:
-        """{row: best score} of the entries that are near enough to a clause."""
-        best: dict[int, float] = {}
-        if self.table is None or book.vectors is None or vectors is None:
-            return best
-        for spoken in vectors[np.any(vectors != 0, axis=1)]:  # the vector of no text is near to nothing
-            rows, scores = self.table.nearest(spoken, book.vectors, scan_depth)
-            for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
-                if meets(score, threshold):
-                    best[row] = max(score, best.get(row, -1.0))
-        return best
 
 
 def _passage(entry: Lore) -> str:
@@ -186,10 +180,5 @@ def entry_text(entry: Lore) -> str:
     return entry.text if named else f"{entry.keyword}{colon}{entry.text}"
 
 
-def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str, ...]) -> Hit:
-    return Hit("lore", "lore", entry.id, entry_text(entry), score, features=features, words=words)
-
-
-def _fired(judgement: Judgement) -> Hit:
-    literal = {"literal": 1.0} if judgement.words else {"constant": 1.0}
-    return replace(_hit(judgement.entry, 1.0, literal, judgement.words), why=judgement.why)
+def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str, ...] = (), why: str = "") -> Hit:
+    return Hit("lore", "lore", entry.id, entry_text(entry), score, features=features, words=words, why=why)

@@ -102,7 +102,7 @@ class ConfiguredRecipes:
             "profile": profile,
             "entities": lambda cue: [(hit, "") for hit in associated(cue)],
             "lore": lambda cue: [(hit, "") for hit in self.book().near(
-                self._judged(cue), cue.clauses, cue.clause_vectors, scan_depth=agent.scan_depth, threshold=floor("lore"),
+                self._judged(cue), cue.clause_vectors, scan_depth=agent.scan_depth, threshold=floor("lore"),
             )],
         }  # fmt: skip
         former = Recipe(

@@ -55,10 +55,6 @@ class Clause:
         return self.goes_on if self.whose == UNKNOWN else self.whose
 
     @property
-    def tense(self) -> Literal["past", "ahead", "now"]:
-        return "past" if self.mood == "past" else "ahead" if self.mood in ("plan", "wish") else "now"
-
-    @property
     def denies(self) -> bool:
         """Whether it has a word of denial: 不, 没有, "no longer"."""
         return _DENIAL.search(self.text) is not None

@@ -154,25 +154,22 @@ class Roller:
             noted = self._noted(pending)
             for exchange in self._filed([id_ for id_ in pending if id_ not in noted]):
                 self._read([exchange], understood=False)
-                plans.keep(self.store, [exchange], self._names()[1])
-                self._lift(exchange)
+                user, character = self._names()
+                plans.keep(self.store, [exchange], character)
+                # The boundaries that it lifts go into the archive, from where their owner can bring them back.
+                standing = [one for one in self.layers.core.boundaries() if exchange.id not in one.draft.sources]
+                if standing and not exchange.another(user):
+                    earlier = [one for one in standing if one.since <= exchange.at]
+                    lifted = [one.id for one in boundaries.lifted(message.read(exchange.user), earlier)]
+                    with self.store.writing("lift"):
+                        self.store.state.write([{"op": "archive", "ids": lifted}] if lifted else [])
                 self.layers.sync()
 
-    def _lift(self, exchange: Exchange) -> None:
-        """Put the boundaries that an exchange lifts into the archive, from where their owner can bring them back."""
-        standing = [one for one in self.layers.core.boundaries() if exchange.id not in one.draft.sources]
-        if standing and not exchange.another(self._names()[0]):
-            earlier = [one for one in standing if one.since <= exchange.at]
-            lifted = [one.id for one in boundaries.lifted(message.read(exchange.user), earlier)]
-            with self.store.writing("lift"):
-                self.store.state.write([{"op": "archive", "ids": lifted}] if lifted else [])
-
     def _read(self, exchanges: Sequence[Exchange], *, understood: bool) -> None:
-        for reading in self.store.contained.each("rules", exchanges, _record, self._by_rules):
+        for reading in self.store.contained.each(
+            "rules", exchanges, _record, lambda part: self._reading(part, together([self._rules(one) for one in part]))
+        ):
             self._put(reading, understood=understood)
-
-    def _by_rules(self, exchanges: Sequence[Exchange]) -> _UnderstoodBatch:
-        return self._reading(exchanges, together([self._rules(exchange) for exchange in exchanges]))
 
     def read_imports(self, most: int = RULES_BATCH) -> int:
         """Read ``most`` of the imported exchanges by rules, a day at a time. Returns how many wait after that.

@@ -68,7 +68,7 @@ def search(
 ) -> list[Hit]:
     """What a message brings, by the entries' own rules and by the meaning of its clauses."""
     judgements = book.judged("\n".join(clauses) if text is None else text)
-    near = book.near(judgements, clauses, vectors, scan_depth=scan_depth, threshold=threshold)
+    near = book.near(judgements, vectors, scan_depth=scan_depth, threshold=threshold)
     return [*(hit.whole() for hit, _ in book.fired(judgements)), *near]
 
 

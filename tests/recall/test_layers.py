@@ -195,7 +195,7 @@ def test_facts_the_world_book_and_the_diary_each_search_a_faiss_index(
         """Fact, entry or side of an exchange → its cosine, by each layer."""
         cue, judged = layers.cue("河边喝茶", layers.now(), ""), layers.book.judged("?")
         facts = {hit.text: hit.score for hit in layers.core.search(cue, top_k=5, threshold=-1.0)}
-        lore = {hit.id: hit.score for hit in layers.book.near(judged, ["?"], question, scan_depth=5, threshold=-1.0)}
+        lore = {hit.id: hit.score for hit in layers.book.near(judged, question, scan_depth=5, threshold=-1.0)}
         ranked = layers.diary.index.search("河边喝茶", vector, k=9, spans=(), hints=())
         said = {str(doc): float(c) for doc, c in zip(ranked.docs, ranked.features["cosine"], strict=True)}
         return [facts, lore, said]
