@@ -175,7 +175,7 @@ def hit_rows(recollection: Recollection) -> list[dict[str, object]]:
             "kind": hit.episode,
             "why": hit.why or None,
             "span": spans.index(hit.span) if hit.span in spans else None,
-            "side": hit.side if why_dropped else None,
+            "side": (why_dropped and hit.side) or None,
             "dropped": why_dropped or None,
         }
         rows.append({key: value for key, value in row.items() if value is not None})

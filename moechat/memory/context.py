@@ -49,11 +49,8 @@ def newest(exchanges: Sequence[Exchange], *, length: int = 0, tokens: int = 0) -
     An exchange is two messages; one that is under way counts one and is always kept. What is over the tokens leaves a quarter
     of them at a time, so that the rest stays the same for long.
     """
-    ends = (
-        list(itertools.accumulate(count_tokens(one.sent) + count_tokens(one.heard) for one in exchanges))
-        if tokens
-        else []
-    )
+    sizes = (count_tokens(one.sent) + count_tokens(one.heard) for one in exchanges if tokens)
+    ends = list(itertools.accumulate(sizes))
     if ends and ends[-1] > tokens:
         quarter = max(1, tokens // 4)
         first = bisect_left(ends, math.ceil((ends[-1] - tokens) / quarter) * quarter) + 1

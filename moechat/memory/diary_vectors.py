@@ -57,7 +57,6 @@ class DiaryVectors:
     def _fill(self, space: Space, stop: Signal, limit: int, progress: Callable[[int], None]) -> int:
         """One process at a time makes the vectors of a space; in the background (``limit``) it waits for no other. Threads of
         one process wait for each other."""
-        table, done = space.table(TABLE), 0
         with contextlib.ExitStack() as alone:
             alone.enter_context(self._filling)
             if space.folder is not None:
@@ -65,6 +64,7 @@ class DiaryVectors:
                     alone.enter_context(disk.lock(space.folder / "fill.lock").acquire(0 if limit else -1))
                 except Timeout:
                     return 0
+            table, done = space.table(TABLE), 0
             with self._index.files.lock():
                 if not self._index.files.are_ours(table.folder):
                     return 0  # Another process made it anew; the next turn follows.
@@ -81,7 +81,7 @@ class DiaryVectors:
                 old.close()
                 if done == len(lacking):
                     shutil.rmtree(folder, ignore_errors=True)
-        return done
+            return done
 
     def _lacking(self, space: Space) -> list[int]:
         """Rows of exchanges that have no vector, newest first."""

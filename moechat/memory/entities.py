@@ -185,10 +185,8 @@ class EntityIndex:
         if version not in PLANS:
             raise ValueError(f"version: {version!r} is none of {', '.join(get_args(Version))}")
         plan, weights = PLANS[version], dict[str, float]()
-        for (
-            word,
-            level,
-        ) in search_words:  # What a level gained by coming up again must not outweigh a word that was said.
+        # What a level gained by coming up again must not outweigh a word that was said.
+        for word, level in search_words:
             word, weight = words.fold(word.strip()), 1.0 if level is None else min(level, LEVELS) / LEVELS
             if word and word not in self._files.never and weight > weights.get(word, 0.0):
                 weights[word] = weight

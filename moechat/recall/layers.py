@@ -153,9 +153,8 @@ class Layers:
             config, recipes = tried, replace(recipes, config=lambda: tried)
         loading_s = 0.0 if self._has_recalled else LOADING_S
         self._has_recalled = True
-        delicate: dict[
-            str, str
-        ] = {}  # what is understood so, by id of the finding and of the exchanges that it rests on
+        # What is understood that is delicate, by id of the finding and of the exchanges that it rests on.
+        delicate: dict[str, str] = {}
         for id_, sources, marked in [*self.episodes.delicate(), *self.core.delicate()]:
             delicate |= {one: f"{delicate.get(one, '')} {words.fold(marked)}" for one in (id_, *sources)}
         off_limits, is_low = self.core.off_limits(cue.text), touch.is_low(cue)
