@@ -327,8 +327,10 @@ class CoreMemory:
         def kept(part: Sequence[int]) -> tuple[list[int], Ints | None]:
             return list(part), self._dense.kept(TABLE, [facts[i].text for i in part], may_keep=unswept)
 
-        lacking, record = np.flatnonzero(vectors < 0).tolist(), lambda i: NamedText(facts[i].id, facts[i].text)
-        for part, stand in self._store.contained.each("vectors", lacking, record, kept):
+        lacking = np.flatnonzero(vectors < 0).tolist()
+        for part, stand in self._store.contained.each(
+            "vectors", lacking, lambda i: NamedText(facts[i].id, facts[i].text), kept
+        ):
             if stand is None:
                 return np.zeros(0, dtype=np.int64)
             vectors[part] = stand

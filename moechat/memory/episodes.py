@@ -81,7 +81,7 @@ class EpisodeView:
 
     def having(self, ids: Iterable[str]) -> list[Episode]:
         """Those of these that are in view, in the order of ``ids``."""
-        positions = [self._all.place_by_id[id_] for id_ in ids if id_ in self._all.place_by_id]
+        positions = [position for position in map(self._all.place_by_id.get, ids) if position is not None]
         return self._all.at([p for p in positions if p < len(self._place_of) and self._place_of[p] != HIDDEN])
 
     def during(self, start: datetime, end: datetime) -> list[Episode]:

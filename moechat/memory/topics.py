@@ -103,9 +103,8 @@ class Topics:
         """Take in episodes and renames that came or went since the last call."""
         with self._lock:
             paths = ((topic_path(old), topic_path(new)) for old, new in self._store.state.topics)
-            moves = [
-                (old, new) for old, new in paths if old and new and not is_within(new, old)
-            ]  # a hand may write anything
+            # A line that a hand wrote may say anything.
+            moves = [(old, new) for old, new in paths if old and new and not is_within(new, old)]
             if moves[: len(self._moves)] != self._moves:  # the state is another one: an earlier copy was put back
                 self.anew()
             for old, new in moves[len(self._moves) :]:
