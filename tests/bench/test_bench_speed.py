@@ -21,7 +21,7 @@ def test_the_talk_tells_known_facts_again_and_new_ones():
     assert set(told) < set(liked)
     known = [draft for text in [*told, *liked[::25]] for draft in stated(text)]
     for kind, text in messages:
-        relations = {relation(draft, old, None) for draft in stated(text) for old in known}
+        relations = {relation(draft, old) for draft in stated(text) for old in known}
         assert ("same" in relations) == (kind == "known fact"), text
         assert ("other" in relations) or kind != "new fact", text
     assert {kind for kind, _ in messages} >= {"event", "question", "dated", "lore", "chat", "fact", "story"}
