@@ -316,10 +316,10 @@ def _persona(character: Character, prompts: Prompts) -> tuple[list[Message], lis
     if character.system_prompt:
         persona = _replaced(character, persona, prompts.fill("persona", **names, **dict.fromkeys(_IN_PERSONA, "")))
     examples, colon = character.examples, ": " if character.language == "en" else "："
-    if examples and not isinstance(examples, str):
+    if not isinstance(examples, str):
         who = {"user": character.user_name, "assistant": character.name, "system": ""}
         examples = "\n".join(f"{who[message.role]}{colon}{message.content}" for message in examples)
-    examples = prompts.fill("examples", **names, examples=examples) if examples else ""
+    examples = prompts.fill("examples", **names, examples=examples) if character.examples else ""
     return [Message("system", persona)] if persona.strip() else [], [Message("system", examples)] if examples else []
 
 
