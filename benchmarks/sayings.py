@@ -70,7 +70,8 @@ def told(row: Mapping[str, Any], says: Sequence[str], ask: str = "") -> tuple[li
     found = [understand(e, before=says[:i], after=says[i + 1] if i + 1 < len(says) else "") for i, e in enumerate(talk)]
     request = ChatRequest([], CHARACTERS[row["lang"]], ask, talk[-1].at + timedelta(minutes=1), context=talk)
     reply = "".join(OfflineModel().stream(request)) if ask else ""
-    return [f for one in found for f in one.facts], [e for one in found for e in one.events], reply
+    events = [event for one in found for event in one.events if event not in one.doubtful]
+    return [f for one in found for f in one.facts], events, reply
 
 
 def holds(text: str, value: str) -> bool:

@@ -7,8 +7,7 @@ from datetime import datetime
 
 from moechat.language import words
 from moechat.model import Episode
-from moechat.reading.matter import FAINT, KINDS, OF_ONE, matter
-from moechat.reading.matter import SURE as SURELY
+from moechat.reading.matter import ENDING, FAINT, KINDS, OF_ONE, matter
 
 SURE = 3.0  # How surely it is a matter of its kind counts this much beside its importance.
 
@@ -33,7 +32,7 @@ def still_open(tellings: Sequence[tuple[Episode, str]], now: datetime) -> Mappin
             for other, others, is_sure in later
         )
         again = sum(other == about.kind and not names.isdisjoint(others) for other, others, _ in later)
-        later.append((about.kind, names, about.score >= SURELY))
+        later.append((about.kind, names, about.score >= ENDING))
         age = (now - episode.since) / kind.open
         if about.kind != "well" and not is_over and age < 1:
             open_[episode.id] = (SURE * about.score + kind.importance) * (1 - age / 2) + min(again, 3) / 20

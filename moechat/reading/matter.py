@@ -14,12 +14,13 @@ from moechat.reading import nearness
 from moechat.reading.saying import EVERYDAY, MATTERS
 from moechat.when import both_ends
 
-SURE = 0.46  # From this score on what a message tells of matters as much as its kind does.
-LIKELY = 0.41  # From this score on a message is an event by itself.
-IN_PART = 0.65  # From this score on one clause of it is enough.
-STATED = 0.65  # From this score on it is one also beside the fact that it states.
-HEARD = 0.26  # From this score on a message tells of a matter.
-FAINT = 0.19  # From this score on it may be one, and matters as much less as it is unsure.
+SURE = 0.57  # From this score on what a message tells of matters as much as its kind does.
+LIKELY = 0.6  # From this score on a message is an event by itself.
+IN_PART = 0.8  # From this score on one clause of it is enough.
+STATED = 0.75  # From this score on it is one also where it is another's, or states a fact besides.
+ENDING = 0.75  # From this score on it brings others to an end.
+HEARD = 0.4  # From this score on a message tells of a matter.
+FAINT = 0.32  # From this score on it may be one, and matters as much less as it is unsure.
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ OF_ONE = frozenset({"work_lost", "work_won", "break_up", "love"})
 
 @dataclass(frozen=True)
 class Matter:
-    """``kind`` is one of ``KINDS``, ``score`` how near its examples are, about 0..1."""
+    """``kind`` is one of ``KINDS``; ``score`` is how much nearer its examples are than everyday ones, about 0..1."""
 
     kind: str
     score: float
@@ -76,4 +77,4 @@ def matter(text: str) -> Matter:
         return NO_MATTER
     (scores,) = near.by_kind([text])
     kind = max((name for name in near.kinds if name != EVERYDAY), key=scores.__getitem__)
-    return Matter(kind, scores[kind])
+    return Matter(kind, (scores[kind] - scores[EVERYDAY] + 1) / 2)

@@ -20,7 +20,7 @@ from moechat.rules.reading import asks_of_user
 from moechat.when.names import tongue_of
 
 MOST_FORMER = 4
-MATTERS, MOST_MATTERS = "matters", 2
+MATTERS, MOST_MATTERS = "matters", 3
 SURELY = 0.075  # A fact whose cosine is this share of the way from the floor to 1 is near by more than chance.
 FIRST = 100.0  # The weight of what comes whatever the ranking says.
 BEHIND = 0.9  # The weight of what comes as well, behind the seven or eight that rank best.
@@ -57,7 +57,8 @@ def is_danger(cue: Cue) -> bool:
 def is_low(cue: Cue) -> bool:
     """Whether the message says that the user's mood is low: what only lies near to danger says that, too."""
     meaning = saying(cue.text)
-    return (meaning.kind == DANGER and not meaning.is_outright) or "hurt" in meaning.kinds or LOW in asked(cue.text)
+    is_hinted = meaning.kind == DANGER and not (meaning.is_outright or meaning.is_faint)
+    return is_hinted or LOW in asked(cue.text)
 
 
 def asks_of_life(cue: Cue) -> bool:

@@ -82,38 +82,39 @@ def weighty(
     reading: Reading,
     stating: Sequence[Clause],
     exchange: Exchange,
-) -> tuple[Event, ...]:
-    """The events with what moves a life, where the user's clauses in earnest tell of that: the nearest event weighs as much as
-    its kind, less where that is not sure; where there is no event, the clause that tells it most likely is one; if it is
-    ``stating`` a fact, only where that surely is a matter. What is in doubt by its words alone (they say, I guess) counts where
-    it surely is one."""
+) -> tuple[tuple[Event, ...], frozenset[Event]]:
+    """The events with what moves a life, where the user's clauses in earnest tell of that, and those of them that are in doubt.
+    The nearest event weighs as much as its kind, less where that is not sure; where there is no event, the clause that tells it
+    most likely is one: in doubt where it only may be, and where it is another's or ``stating`` a fact and only likely a matter.
+    What is in doubt by its words alone (they say, I guess) counts where it surely is one."""
     clauses, about, language = reading.in_earnest, matter(exchange.user), reading.language
     if not clauses and about.score >= SURE and reading.saying.kind not in AS_IF:
         clauses = tuple(clause for clause in reading.clauses if clause.mood in BY_WORDS)
     if not clauses or about.score < FAINT:
-        return happenings
+        return happenings, frozenset()
     least = round(KINDS[about.kind].importance * min(about.score / SURE, 1), 2)
     if happenings:
         nearest = max(happenings, key=lambda event: matter(event.text).score)
         return tuple(
             replace(event, importance=max(event.importance, least)) if event is nearest else event
             for event in happenings
-        )
+        ), frozenset()
     telling = max(clauses, key=lambda clause: matter(clause.text).score)
     is_likely = about.score >= LIKELY or matter(telling.text).score >= IN_PART
-    if not is_likely or (telling in stating and about.score < STATED):
-        return happenings
+    if not (is_likely or about.is_heard):
+        return happenings, frozenset()
     subject, says = ("用户", "用户说：") if language == "zh" else ("user", "The user says: ")
-    text = says + telling.text if telling.owner == OTHER else _sentence(telling, table(language))
+    is_others = telling.owner == OTHER
+    text = says + telling.text if is_others else _sentence(telling, table(language))
     spans = when.resolve(exchange.user, exchange.at, use="writing")
     span = next((span for span in spans if span.phrase and span.phrase in telling.text), None)
-    return (
-        Event(
-            _beside(text, span), (exchange.id,), subject=subject, predicate=telling.body, importance=least,
-            happened=(span.start, span.end) if span else None, precision=span.precision if span else "unknown",
-            mark=mark(exchange.user),
-        ),
+    event = Event(
+        _beside(text, span), (exchange.id,), subject="" if is_others else subject, predicate=telling.body, importance=least,
+        happened=(span.start, span.end) if span else None, precision=span.precision if span else "unknown",
+        mark=mark(exchange.user),
     )  # fmt: skip
+    is_sure = is_likely and not ((is_others or telling in stating) and about.score < STATED)
+    return (event,), frozenset() if is_sure else frozenset((event,))
 
 
 def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: PatternTable, *, is_ahead: bool) -> bool:

@@ -76,19 +76,20 @@ def understand(
     stated = dict.fromkeys(draft for _, each in drafts for draft in each)
     stating = [part for part, each in drafts if each]
     events: tuple[Event, ...] = happening.events(parts, stating, exchange, tongue)
-    asks_for = boundaries.stated(reading, exchange.id, before)
+    asks_for, in_doubt = boundaries.stated(reading, exchange.id, before), frozenset[Event]()
     if not (asks_for or goes_on(before)):
-        events = happening.weighty(events, reading, stating, exchange)
-    events = tuple(replace(event, keywords=_keywords(event.text, user_name, character_name)) for event in events)
+        events, in_doubt = happening.weighty(events, reading, stating, exchange)
+    named = {event: replace(event, keywords=_keywords(event.text, user_name, character_name)) for event in events}
     small = not stated and not events and is_chit_chat(text)
     tag = SMALL_TALK[tongue] if small else _tag(text, parts, stating, tongue, character_name)
     return Understanding(
         tags={exchange.id: tag},
         keywords={exchange.id: () if small else _keywords(text, user_name, character_name)},
         facts=(*stated, *asks_for, *shared_words(reading, exchange.id)),
-        events=events,
+        events=tuple(named.values()),
         scene_changed=changes_scene(text),
         by="rules",
+        doubtful=frozenset(named[event] for event in in_doubt),
     )
 
 

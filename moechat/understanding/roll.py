@@ -198,9 +198,10 @@ class Roller:
         exchange = self._zoned(exchange)
         before, after = self._around(exchange)
         understanding = rules.understand(exchange, user_name=user, character_name=character, before=before, after=after)
-        if another:
-            understanding = attributed(understanding, another)
-        understanding = replace(understanding, events=tuple(map(self._placed, understanding.events)))
+        understanding = attributed(understanding, another) if another else understanding
+        placed = {event: self._placed(event) for event in understanding.events}
+        in_doubt = frozenset(placed[event] for event in placed if event in understanding.doubtful)
+        understanding = replace(understanding, events=tuple(placed.values()), doubtful=in_doubt)
         if not another:
             understanding = ending(understanding, exchange, before, self.layers.core.current())
         if another or not may_close(understanding, exchange):

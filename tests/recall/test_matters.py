@@ -74,6 +74,21 @@ def test_a_matter_is_an_event_whoever_said_it_and_none_where_nothing_happened(te
     assert any(event.importance >= LEAST for event in found) is is_one
 
 
+@pytest.mark.parametrize("text", ["The bank's calling in the loan on the farm.", "查分了 386 国家线都没过"])
+def test_what_may_be_a_matter_is_an_event_in_doubt_and_no_event_of_the_users_where_it_is_anothers(text: str) -> None:
+    found = understand(Exchange("x", moment("2025-05-20T15:00:00"), text, ""))
+    assert found.doubtful == {*found.events} and [one.subject for one in found.events] == [
+        "" if text.isascii() else "用户"
+    ]
+
+
+def test_a_low_mood_brings_what_is_in_doubt_to_mind_and_the_overview_does_not(home: Home, agent: Agent) -> None:
+    lives(home, agent, "查分了 386 国家线都没过")
+    lives(home, agent, *EVERY_DAY, days=5)
+    assert "国家线" in recalled(agent, "今天心情不太好")
+    assert not any("国家线" in event.event.text for event in overview(agent.layers.episodes, agent.now(), (), 5))
+
+
 def test_a_low_mood_brings_to_mind_what_moves_a_life(home: Home, agent: Agent) -> None:
     lives(home, agent, "我爷爷上周去世了")
     for _ in range(3):

@@ -184,7 +184,8 @@ def test_an_english_event_is_a_sentence_about_the_user() -> None:
     ],
 )
 def test_an_english_event_may_begin_with_its_day(text: str, told: str | None) -> None:
-    assert [event.text for event in understood(text).events] == ([told] if told else [])
+    found = understood(text)
+    assert [event.text for event in found.events if event not in found.doubtful] == ([told] if told else [])
 
 
 @pytest.mark.parametrize(
@@ -251,8 +252,9 @@ def test_a_later_message_is_not_needed_for_the_language() -> None:
     ],
 )
 def test_plans_in_the_present_tense_are_told_of_the_user_on_their_day(text: str, event: str) -> None:
-    found = understood(text).events
-    assert [(one.text, one.status) for one in found] == ([(event, "planned")] if event else [])
+    found = understood(text)
+    sure = [(one.text, one.status) for one in found.events if one not in found.doubtful]
+    assert sure == ([(event, "planned")] if event else [])
 
 
 @pytest.mark.parametrize(
