@@ -101,14 +101,16 @@ class Official:
                 for kind, file in self._files.items()
             }  # fmt: skip
             facts, events, path = fresh["fact"], fresh["event"].read, self.path("fact")
-            why = f"stands in {FILES['event']} as well; choose another"
-            if twice := [id_ for id_ in facts.read if id_ in events]:
-                fresh["fact"] = replace(
-                    facts, read={id_: one for id_, one in facts.read.items() if id_ not in events},
-                    problems=[
-                        *facts.problems, *(DataError(path, f"the id {id_!r} {why}", line=facts.raw[id_].line) for id_ in twice)
-                    ],
-                )  # fmt: skip
+            problems = [
+                DataError(
+                    path, f"the id {id_!r} stands in {FILES['event']} as well; choose another", line=facts.raw[id_].line
+                )
+                for id_ in facts.read
+                if id_ in events
+            ]
+            if problems:
+                kept = {id_: one for id_, one in facts.read.items() if id_ not in events}
+                fresh["fact"] = replace(facts, read=kept, problems=[*facts.problems, *problems])
             if fresh == self._files:
                 return False
             changed = any(fresh[kind].read != self._files[kind].read for kind in FILES)
