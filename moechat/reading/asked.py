@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from moechat.reading import nearness
-from moechat.reading.saying import SAYINGS
+from moechat.reading.saying import weighed
 
 ASKED = Path(__file__).with_name("asked")
 HER_DAY: Final = "her_day"
@@ -21,9 +21,9 @@ HURT = 0.6  # How near a message lies to sayings of hurt counts so much for a lo
 @lru_cache(maxsize=512)
 def asked(text: str) -> frozenset[str]:
     """Nothing where nothing can be weighed."""
-    near, sayings = (nearness.fitted(folder) if text.strip() else None for folder in (ASKED, SAYINGS))
-    if near is None or sayings is None:
+    near, meant = nearness.fitted(ASKED) if text.strip() else None, weighed(text)
+    if near is None or not meant:
         return frozenset()
-    (scores,), (meant,) = near.by_kind([text]), sayings.by_kind([text])
+    (scores,) = near.by_kind([text])
     scores[LOW] += HURT * meant["hurt"]
     return frozenset(kind for kind, floor in near.numbers.items() if kind in scores and scores[kind] >= floor)

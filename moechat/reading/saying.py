@@ -71,6 +71,13 @@ def saying(text: str) -> Saying:
 
 
 @lru_cache(maxsize=512)
+def weighed(text: str) -> Mapping[str, float]:
+    """How near a message lies to each kind of saying; nothing where nothing can be weighed. Raises EmbeddingError."""
+    near = nearness.fitted(SAYINGS) if text.strip() else None
+    return near.by_kind([both_ends(text).replace("’", "'").strip()])[0] if near else {}
+
+
+@lru_cache(maxsize=512)
 def _saying(text: str) -> Saying:
     plain = cues(text)
     by_words = _by_words(plain)
@@ -79,7 +86,7 @@ def _saying(text: str) -> Saying:
         kind = DANGER_OTHER if by_words and plain["of another"] else by_words
         return Saying(kind, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
     sentences = _sentences(text)
-    (whole,), (closely,) = near.by_kind([text.strip()]), dangers.by_kind([text.strip()])
+    whole, (closely,) = weighed(text), dangers.by_kind([text.strip()])
     weights = _weights(dangers, closely | plain)
     danger = _danger(weights) if max(weights) >= TOLD * plain["told"] or by_words else UNKNOWN
     if sentences and danger == UNKNOWN and max(weights) >= -NEAR_DANGER:
