@@ -47,7 +47,7 @@ class EpisodeView:
     importance: np.ndarray
     reflection: np.ndarray
     happened: np.ndarray  # (n, 2) first and last moment, nan where nobody knows
-    _authored: np.ndarray
+    authored: np.ndarray
     _place_of: np.ndarray  # by position, HIDDEN where it is not in view
     _vectors: np.ndarray
     _table: VectorTable | None
@@ -87,7 +87,7 @@ class EpisodeView:
     def during(self, start: datetime, end: datetime) -> list[Episode]:
         """What happened between these, the earliest first; what the author wrote however wide it is."""
         first, last = self.happened.T
-        places = np.flatnonzero(happened_in(first, last, (start.timestamp(), end.timestamp()), self._authored))
+        places = np.flatnonzero(happened_in(first, last, (start.timestamp(), end.timestamp()), self.authored))
         return self.episodes(places[np.lexsort((places, last[places], first[places]))].tolist())
 
     def plans(self, after: datetime, before: datetime, besides: Collection[str] = ()) -> list[Episode]:

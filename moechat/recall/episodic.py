@@ -210,9 +210,10 @@ class Episodic:
 
     def grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], Mapping[str, float]]:
         """The events that matter most with their places in a view, the newest first, and how much each open one weighs now."""
-        places = np.flatnonzero(~view.reflection & meets(view.importance, LEAST))[::-1]
+        is_told = ~view.reflection & ~view.authored  # What the author wrote is of the character's life.
+        places = np.flatnonzero(is_told & meets(view.importance, LEAST))[::-1]
         most = np.sort(np.argsort(-view.importance[places], kind="stable")[:MOST_GRAVE])
-        there = [one for one in view.each(places[most].tolist()) if one[1].by != "author"]  # Those are the character's.
+        there = view.each(places[most].tolist())
         exchanges = self.store.exchanges.of(list(dict.fromkeys(id_ for _, one in there for id_ in one.event.sources)))
         texts = [[exchanges[id_].user for id_ in one.event.sources if id_ in exchanges] for _, one in there]
         tellings = [(episode, "\n".join(lines)) for (_, episode), lines in zip(there, texts, strict=True)]
