@@ -16,10 +16,7 @@ from moechat.encoder.known import thresholds_for
 from moechat.model import Kind
 
 LAYOUT = 1  # This rises when the arrays that an unpacked copy holds change.
-LATEST, FEW = (
-    32,
-    16,
-)  # A message is asked for by recall and by whoever reads it; it is encoded once, and so are its sentences.
+LATEST, FEW = 32, 16  # A message is asked for by many readers; it is encoded once, and so are its sentences.
 
 
 class BuiltinEmbedder:

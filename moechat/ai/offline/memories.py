@@ -26,9 +26,7 @@ _SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
 LONGEST_TOLD = 200  # Of a message of more characters the sentence that answers is told.
 ENOUGH = 2.0  # A memory that shares less than this with a question is no answer to it.
 MEANING, UNLIKE = 8.0, 0.2  # A cosine of .45 to the question is enough by itself.
-LEAST_TOLD = (
-    2  # A message that asks tells something as well where it has so many words that say something beside the question.
-)
+LEAST_TOLD = 2  # A message that asks also tells something where so many words beside the question say something.
 EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
 
@@ -72,7 +70,7 @@ class Memories:
         text = text[:LONGEST_READ]
         clauses = [clause.text for clause in message.read(text, before).clauses if self._tells(clause)]
         words = {word for clause in clauses for word in content_words(clause)}
-        if saying(text).kind == "record" or (asks(text) and len(words) < LEAST_TOLD):
+        if not clauses or saying(text).kind == "record" or (len(words) < LEAST_TOLD and asks(text)):
             return []
         belongs = {clause: self._belongs(clause, at) for clause in clauses}
         sentences = [text] if len(text) <= LONGEST_TOLD else _SENTENCE.findall(text)
@@ -144,7 +142,7 @@ class Memories:
         is_aside = memory.layer == "core" and not self.people(question) and bool(self.people(text) - ANYONE)
         score = near + sum(weights.values()) - 1.0 * is_aside  # where I live, not where my mother does
         words = {word for word, _ in content if len(word) > (1 if has_han(word[0]) else 2)}
-        words = {word for word in words if not kin(word)}
+        words = {word for word in words if not self.people(word)}
         is_named, is_else = bool(words & weights.keys()), bool(words) and words.isdisjoint(weights)
         for this, other in ((ears["likes"], ears["dislikes"]), (ears["dislikes"], ears["likes"])):
             if this.search(question) and not other.search(question):

@@ -32,9 +32,8 @@ _ALSO = {
     "school": ("school", "grade"),
     "major": ("major", "school"),
 }
-_WHICH = re.compile(
-    r"(?:哪[个座所家种门]?|什么|啥)[一-龥]{1,2}|\b(?:which|what) \w+", re.IGNORECASE
-)  # What it is one of.
+# Of what the answer is one: 哪个城市, which town.
+_WHICH = re.compile(r"(?:哪[个座所家种门]?|什么|啥)[一-龥]{1,2}|\b(?:which|what) \w+", re.IGNORECASE)
 _LEAD_EN = re.compile(r"\s*\b(?:on|in|at|for|by|until|this|next)\s*$")
 
 
