@@ -20,13 +20,14 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
+from benchmarks.fit_frames import fit_frames
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames
 from moechat.reading.about import ABOUT
 from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW
 from moechat.reading.eating import EATING
 from moechat.reading.ended import ENDED, MASK
-from moechat.reading.frames import Frame, Frames
+from moechat.reading.frames import Frame
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
 from moechat.reading.saying import CUES, DANGER, DANGER_OTHER, DANGERS, EVERYDAY, LIMITS, MATTERS, SAYINGS, cues
 from moechat.when.names import tongue_of
@@ -52,11 +53,6 @@ MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other ta
 ABOUT_NOTHING = frozenset("joke figure quote suppose question greeting goodnight role record advice none".split())
 ABOUT_STEP = 30
 ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.4, LOW: 0.45}  # For a low mood sayings of hurt count beside (``asked``).
-# A feature of frames counts from this many words on; of this share of examples the words' own letters are left out.
-FRAMES_RARE, FRAMES_RIDGE, FRAMES_STEPS, UNSEEN = 3, 0.3, 60, 0.4
-# Sayings of these kinds state no fact; every second of them is enough.
-NO_FACT = NO_MATTER | frozenset(("plan", "quarrel", "hurt", "glad", "takeback", "limit"))
-NO_FACT_STEP = 2
 NO_KIND = 0.05  # This share of examples may lie so far from all others that they count as "none".
 
 
@@ -190,79 +186,6 @@ def fit_findings() -> None:
         right, mistaken = passed[own & is_right].mean(), passed[own & ~is_right].mean()
         print(f"{language}: {own.sum()} findings; borne out: {right:.2f} of the right, {mistaken:.2f} of the mistaken")
     replace(near, weights=weights(np.arange(len(tellings)))).save()
-
-
-def frames_weighed(of: Sequence[Frame], kinds: Sequence[str]) -> Frames:
-    """Multinomial logistic regression of what a word belongs to. Of some examples words count as if nobody had seen them."""
-    chance = np.random.default_rng(3)
-    slots: list[NDArray[np.int64]] = []
-    rows: list[int] = []
-    for one in of:
-        slots += frames.features(one.text, bare=bool(chance.random() < UNSEEN))
-        rows += [kinds.index(_kind_at(one, token.start)) for token in frames.tokens(one.text)]
-    starts = np.cumsum([0, *map(len, slots)])
-    shape = (len(rows), frames.SLOTS)
-    whole = csr_matrix((np.ones(starts[-1], np.float32), np.concatenate(slots), starts), shape=shape)
-    used = np.flatnonzero(np.bincount(whole.indices, minlength=frames.SLOTS) >= FRAMES_RARE)
-    holds = whole[:, used].tocsr()
-    held, truth, size = holds.T.tocsr(), np.array(rows), (len(used), len(kinds))
-
-    def loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weights = flat.reshape(size).astype(np.float32)
-        scores = holds @ weights
-        chances = np.exp(scores - scores.max(axis=1, keepdims=True))
-        chances /= chances.sum(axis=1, keepdims=True)
-        total = -np.log(chances[np.arange(len(truth)), truth] + 1e-9).sum() + FRAMES_RIDGE / 2 * (weights**2).sum()
-        chances[np.arange(len(truth)), truth] -= 1
-        return float(total), (held @ chances + FRAMES_RIDGE * weights).astype(np.float64).ravel()
-
-    solution = minimize(loss, np.zeros(np.prod(size)), jac=True, method="L-BFGS-B", options={"maxiter": FRAMES_STEPS})
-    weights = np.zeros((frames.SLOTS, len(kinds)), np.float32)
-    weights[used] = solution.x.reshape(size)
-    return Frames(tuple(kinds), weights, frames.digest(frames.examples()))
-
-
-def _kind_at(of: Frame, at: int) -> str:
-    return next((value.kind for value in of.values if value.start <= at < value.end), frames.NONE)
-
-
-def fit_frames() -> None:
-    """Weigh the frames, and tell what is found in every fifth that is left out."""
-    of = frames.examples()
-    of += [Frame(one.text, ()) for one in examples(SAYINGS) if one.kind in NO_FACT][::NO_FACT_STEP]
-    kinds = [frames.NONE, *sorted({value.kind for one in of for value in one.values})]
-    near = frames_weighed([one for at, one in enumerate(of) if at % FOLDS], kinds)
-    stated, heard = (
-        {(at, value.kind, value.start) for at, one in enumerate(of[::FOLDS]) for value in values(one)}
-        for values in (lambda one: one.values, lambda one: near.values(one.text))
-    )
-    right = len(stated & heard)
-    print(f"frames: {len(of)} examples; left out: {right / len(stated):.2f} found, {right / len(heard):.2f} right")
-    frames_weighed(of, kinds).save()
-    fit_values(of)
-
-
-def fit_values(of: Sequence[Frame]) -> None:
-    """Weigh what values mean, beside words that are none."""
-    chance = np.random.default_rng(5)
-    sorts = {
-        (one.text[value.start : value.end].lower(), frames.SORTS[value.kind])
-        for one in of for value in one.values if value.kind in frames.SORTS
-    }  # fmt: skip
-    others: dict[str, None] = {}
-    for one in of:
-        row = frames.tokens(one.text)
-        first = int(chance.integers(len(row)))
-        last = min(first + int(chance.integers(3)), len(row) - 1)
-        start, end = row[first].start, row[last].end
-        if not any(value.start < end and value.end > start for value in one.values):
-            others[one.text[start:end].lower()] = None
-    plain = [
-        Example(text, EVERYDAY) for text in others if text[0].isalnum() and text not in {text for text, _ in sorts}
-    ]
-    values = [Example(*one) for one in sorted(sorts)] + plain[: len(sorts)]
-    near, _ = weighed(values, {})
-    replace(near, examples=frames.digest(frames.examples())).save(frames.VALUES.with_suffix(".npz"))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from platformdirs import user_cache_path
 
 from moechat.encoder import unpacked
@@ -55,6 +56,18 @@ class BuiltinEmbedder:
         if len(texts) > FEW:
             return self._encoded(texts)
         return self._latest(tuple(clean(text, self.max_chars) for text in texts)).copy()
+
+    def in_context(self, words: Sequence[tuple[str, bool]]) -> Vectors:
+        """(words, 1,280) float32: what the encoder makes of each word of a text in its place. ``words`` are those of the text,
+        each with whether a space stands before it; a word of several pieces is their mean, one that it cannot write is zeros.
+        """
+        model = self._model()
+        ids, places = model.sp.cut(words)
+        inner = model.states([model.sp._bos_id, *ids, model.sp._eos_id])[1:-1]
+        sums = np.vstack([np.zeros((1, inner.shape[1]), np.float32), inner.cumsum(axis=0, dtype=np.float64)])
+        starts, stops = np.array([(one.start, one.stop) for one in places], dtype=np.int64).reshape(-1, 2).T
+        means: Vectors = ((sums[stops] - sums[starts]) / np.maximum(stops - starts, 1)[:, None]).astype(np.float32)
+        return means
 
     def _encoded(self, texts: Sequence[str]) -> Vectors:
         return embed_filled(texts, self.dim, self.max_chars, lambda filled: self._model().encode(filled))

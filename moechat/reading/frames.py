@@ -1,17 +1,18 @@
-"""Which words of a sentence state a plain fact: a name, an age, a town, what somebody does, by examples.
+"""Which words of a message state a plain fact, what kind of fact, and whether of the user: a name, an age, a town, what somebody
+does, by examples.
 
 The examples stand in ``frames/KIND.LANGUAGE.txt``, one a line, with what they state in brackets: "i'm [name mara], [age 34]". A
-line without brackets states nothing, though its words look like it; ``none`` has most of these. ``make sayings`` weighs them
-and writes ``frames.npz``: how likely a word belongs to a value follows from the words around it, its letters and its kind
-(multinomial logistic regression over hashed features); and ``values.npz``: how near a value lies to those of its sort in what
-it means, as ``nearness`` has it.
+line without brackets states nothing, though its words look like it. Those of ``heard.LANGUAGE.txt`` are whole messages, and a
+star behind a kind says that it is somebody else's: "my sister is [job* a vet]". ``make sayings`` weighs them
+and writes ``frames.npz``: a small network (gated recurrent units, Cho et al. 2014, read forward and backward) over what the
+built-in embedding makes of each word in its place.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -20,54 +21,51 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from moechat.encoder.builtin import builtin
 from moechat.language import words
-from moechat.reading.nearness import SCALE, Scores, fitted
+from moechat.reading.nearness import Scores, can_weigh
 from moechat.when.names import HAN_CHARACTER, has_han
 
-FOLDER, FITTED, VALUES = (Path(__file__).with_name(name) for name in ("frames", "frames.npz", "values"))
-SLOTS = 1 << 16
+FOLDER, FITTED = (Path(__file__).with_name(name) for name in ("frames", "frames.npz"))
+MESSAGES = "heard"  # The files of this name hold whole messages.
+SLOTS = 1 << 12
 NONE = "none"
 LIKELY = 0.5  # From this chance on a word belongs to a value; beside one half of it is enough.
-BY_FORM = 0.65  # A number or a day lies as near to its sort as this.
-LONGEST = 300  # characters of a sentence that are read
-SORTS = {
-    "name": "person", "kname": "person", "pname": "beast", "home": "place", "origin": "place", "job": "job", "trade": "doing",
-    "employer": "firm", "study": "subject", "school": "school", "kin": "kin", "status": "status", "pet": "pet",
-    "like": "thing", "dislike": "thing", "cannot": "food", "diet": "diet", "ill": "illness", "illadj": "illness",
-    "language": "tongue", "learns": "tongue",
-}  # fmt: skip
-"""The sorts of values that meaning tells apart, by kind; numbers and days are told by their form."""
+LONGEST = 300  # characters that are read at a time
 _TOKEN = re.compile(r"[a-z]+(?:['’-][a-z]+)*|\d+(?:st|nd|rd|th)?|[^\W\d_a-z]+|\S", re.IGNORECASE)
-_MARKED = re.compile(r"\[(\w+) ([^\]]+)\]")
-_PLACES = (  # Where the words stand that tell of a word, beside it.
-    *((at,) for at in (-5, -4, -3, -2, -1, 1, 2, 3, 4)), (-2, -1), (1, 2), (-1, 1), (-3, -2), (2, 3), (-3, -1), (-4, -3),
-    (-3, -2, -1), (1, 2, 3), (-2, -1, 1), (-1, 1, 2), (-4, -3, -2), (-4, -3, -2, -1),
-)  # fmt: skip
-_BEFORE, _BEHIND = 14, 12  # So many words before and behind one tell of it wherever they stand.
+_SENTENCE_END = re.compile(r"[.!?。！？\n…;；]")
+_MARKED = re.compile(r"\[(\w+)(\*?) ([^\]]+)\]")
 
 
 @dataclass(frozen=True)
 class Value:
-    """The characters ``start`` … ``end`` of a text state something of a kind; ``score`` is how likely, 0 … 1."""
+    """The characters ``start`` … ``end`` of a text state something of a kind; ``score`` is how likely, and ``own`` how likely it
+    is the user's, 0 … 1."""
 
     kind: str
     start: int
     end: int
     score: float = 1.0
+    own: float = 1.0
 
 
 @dataclass(frozen=True)
 class Frame:
-    """An example, its brackets taken off."""
+    """An example, its brackets taken off. ``is_message``: it says of each value whose it is."""
 
     text: str
     values: tuple[Value, ...]
+    is_message: bool = False
 
 
 def examples() -> list[Frame]:
     """All examples, in the order of the files' names."""
-    lines = (line.strip() for path in sorted(FOLDER.glob("*.txt")) for line in path.read_text("utf-8").splitlines())
-    return [_frame(line) for line in lines if line and not line.startswith("# ")]
+    return [
+        _frame(line.strip(), is_message=path.name.startswith(MESSAGES))
+        for path in sorted(FOLDER.glob("*.txt"))
+        for line in path.read_text("utf-8").splitlines()
+        if line.strip() and not line.startswith("# ")
+    ]
 
 
 def digest(frames: Sequence[Frame]) -> str:
@@ -75,13 +73,13 @@ def digest(frames: Sequence[Frame]) -> str:
     return blake2b("\n".join(map(repr, frames)).encode(), digest_size=8).hexdigest()
 
 
-def _frame(line: str) -> Frame:
+def _frame(line: str, *, is_message: bool) -> Frame:
     text, values, last = "", [], 0
     for mark in _MARKED.finditer(line):
         text += line[last : mark.start()]
-        values.append(Value(mark[1], len(text), len(text) + len(mark[2])))
-        text, last = text + mark[2], mark.end()
-    return Frame(text + line[last:], tuple(values))
+        values.append(Value(mark[1], len(text), len(text) + len(mark[3]), own=float(not mark[2])))
+        text, last = text + mark[3], mark.end()
+    return Frame(text + line[last:], tuple(values), is_message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,146 +121,137 @@ def tokens(text: str) -> tuple[Token, ...]:
     return tuple(row)
 
 
-def features(text: str, *, bare: bool = False) -> list[NDArray[np.int64]]:
-    """For each token the slots of what tells of it; ``bare`` without its own letters, as a word that nobody has seen."""
+def in_context(text: str) -> Scores:
+    """(tokens, 1,280) float32: what the built-in embedding makes of each token. Raises EmbeddingError without it."""
     row = tokens(text)
-    forms = [_form(one.text) for one in row]
-    wholes = [_form(one.whole) for one in row]
-    return [
-        np.fromiter({zlib.crc32(name.encode()) % SLOTS for name in names}, np.int64)
-        for names in (
-            [
-                *_around(forms, at),
-                *(_of_word(row, wholes, at, bare=bare) if has_han(one.text) else _of_latin(text, one, at)),
-                *(f"< {other}" for other in wholes[max(0, at - _BEFORE) : at]),
-                *(f"> {other}" for other in wholes[at + 1 : at + 1 + _BEHIND]),
-                *(() if bare else _of_letters(row, forms, at)),
-            ]
-            for at, one in enumerate(row)
-        )
+    return builtin().in_context(
+        [(text[one.start : one.end], one.start == 0 or text[one.start - 1].isspace()) for one in row]
+    )
+
+
+def forms(text: str) -> NDArray[np.int64]:
+    """(tokens, 4): the slots of a token itself, of the word that it is part of, of that word's kind, and of how it is written;
+    the first two name a word that may not be among the examples."""
+    rows = [
+        (f"o {one.text}", f"w {one.whole}", f"s {one.sort}{one.begins}{one.ends}", f"f {_form(text, one)}")
+        for one in tokens(text)
     ]
+    return np.array([[zlib.crc32(name.encode()) % SLOTS for name in names] for names in rows], np.int64).reshape(-1, 4)
 
 
-def _form(word: str) -> str:
-    return word if not word[0].isdigit() else f"0{len(word)}" if word.isdecimal() else "0th"
-
-
-def _around(forms: Sequence[str], at: int) -> Iterator[str]:
-    yield "bias"
-    for places in _PLACES:
-        beside = (at + place for place in places)
-        yield f"{places} {' '.join('^' if i < 0 else '$' if i >= len(forms) else forms[i] for i in beside)}"
-
-
-def _of_latin(text: str, one: Token, at: int) -> Iterator[str]:
-    yield f"latin {one.text[0].isalpha()} {text[one.start].isupper()} {at == 0}"
-    yield f"long {min(len(one.text), 6)} {one.text[0].isdigit()}"
-    if one.text.isdecimal():
-        yield f"tens {min(int(one.text[:4]) // 10, 13)}"
-
-
-def _of_word(row: Sequence[Token], wholes: Sequence[str], at: int, *, bare: bool) -> Iterator[str]:
-    """What tells of a Chinese character by the word that it is part of, and the words beside that."""
-    one, left, right = row[at], at, at
-    while left and not row[left].begins:
-        left -= 1
-    while right < len(row) - 1 and not row[right].ends:
-        right += 1
-    before, behind = wholes[left - 1] if left else "^", wholes[right + 1] if right < len(row) - 1 else "$"
-    second = left - max(len(before), 1) - 1
-    sorts = [row[i].sort if 0 <= i < len(row) else "^" for i in (left - 1, right + 1)]
-    part = f"{one.begins}{one.ends}"
-    yield f"before {before}"
-    yield f"two before {wholes[second] if second >= 0 else '^'} {before}"
-    yield f"behind {behind}"
-    yield f"between {before} {behind}"
-    yield f"sort {one.sort} {part}"
-    yield f"sorts {sorts[0]} {one.sort}"
-    yield f"sorts behind {one.sort} {sorts[1]}"
-    yield f"sorts between {sorts[0]} {one.sort} {sorts[1]}"
-    yield f"before {before} {one.sort}"
-    yield f"behind {behind} {one.sort}"
-    yield f"long {right - left} {part}"
-    if not bare:
-        yield f"whole {one.whole} {part}"
-        yield f"last {one.whole[-1]}"
-        yield f"before {before} whole {one.whole}"
-
-
-def _of_letters(row: Sequence[Token], forms: Sequence[str], at: int) -> Iterator[str]:
-    own = row[at].text
-    yield f"own {own}"
-    yield f"own behind {forms[at - 1] if at else '^'} {own}"
-    yield f"own before {own} {forms[at + 1] if at < len(forms) - 1 else '$'}"
-    if not has_han(own):
-        yield from (f"ends {own[-length:]}" for length in (1, 2, 3, 4) if len(own) > length)
-        yield f"begins {own[:3]}"
+def _form(text: str, one: Token) -> str:
+    if one.text[0].isdigit():
+        return f"0{min(len(one.text), 5)}"
+    if one.text[0].isascii() and one.text[0].isalpha():
+        return "A" if text[one.start].isupper() else "a"
+    return "h" if one.text.isalnum() else "."
 
 
 @dataclass(frozen=True)
 class Frames:
-    """``weights`` is (SLOTS, kinds) float32; the first kind is ``none``. ``examples`` is their digest."""
+    """``kinds`` of values, the first of which is ``none``; ``arrays`` as ``load`` names them; ``examples`` is their digest."""
 
     kinds: tuple[str, ...]
-    weights: Scores
+    arrays: dict[str, Scores]
     examples: str
 
-    def chances(self, text: str) -> Scores:
-        """(tokens, kinds) float32: how likely each token of a text is of a kind."""
-        scores = np.stack([self.weights[slots].sum(axis=0) for slots in features(text)])
-        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        chances: Scores = powers / powers.sum(axis=1, keepdims=True)
-        return chances
-
-    def values(self, text: str) -> Iterator[Value]:
-        """The values in a text: runs of words of one kind, Chinese words whole."""
-        row = tokens(text)
-        if not row:
-            return
-        chances = self.chances(text)
-        kinds, likely = chances[:, 1:].argmax(axis=1) + 1, 1 - chances[:, 0]
-        at = free = 0
-        while at < len(row):
-            if likely[at] < LIKELY:
-                at += 1
-                continue
-            first, last = at, at
-            while first > free and likely[first - 1] >= LIKELY / 2 and kinds[first - 1] == kinds[at]:
-                first -= 1
-            while last < len(row) - 1 and likely[last + 1] >= LIKELY / 2 and kinds[last + 1] == kinds[at]:
-                last += 1
-            score = float(chances[first : last + 1, kinds[at]].mean())
-            while first > free and not row[first].begins:
-                first -= 1
-            while last < len(row) - 1 and not row[last].ends:
-                last += 1
-            yield Value(self.kinds[kinds[at]], row[first].start, row[last].end, score)
-            at = free = last + 1
+    def chances(self, text: str) -> tuple[Scores, Scores]:
+        """(tokens, kinds) float32: how likely each token is of a kind, and (tokens,): how likely what it states is the user's."""
+        of = self.arrays
+        inner = np.tanh(in_context(text) @ of["projection"] + of["projection_bias"][:, None])
+        read = np.concatenate([inner, of["forms"][:, forms(text)].sum(axis=2)], axis=2)
+        both = np.stack([read, read[:, ::-1]], axis=1)  # forward and backward
+        entering = both @ of["entering"] + of["entering_bias"][:, :, None]
+        count, size = len(inner), of["staying"].shape[2]
+        state = np.zeros((count, 2, 1, size), np.float32)
+        seen = np.empty((count, 2, read.shape[1], size), np.float32)
+        for at in range(read.shape[1]):
+            staying = state @ of["staying"] + of["staying_bias"][:, :, None]
+            gates = 1 / (1 + np.exp(-(entering[:, :, at : at + 1, : 2 * size] + staying[..., : 2 * size])))
+            new = np.tanh(entering[:, :, at : at + 1, 2 * size :] + gates[..., :size] * staying[..., 2 * size :])
+            state = new + gates[..., size:] * (state - new)
+            seen[:, :, at] = state[:, :, 0]
+        around = np.concatenate([seen[:, 0], seen[:, 1, ::-1]], axis=2)
+        scores = around @ of["kinds"] + of["kinds_bias"][:, None]
+        powers = np.exp(scores[..., :-1] - scores[..., :-1].max(axis=2, keepdims=True))
+        chances: Scores = (powers / powers.sum(axis=2, keepdims=True)).mean(axis=0)
+        own: Scores = (1 / (1 + np.exp(-scores[..., -1]))).mean(axis=0)
+        return chances, own
 
     def save(self) -> None:
-        most = np.abs(self.weights).max(axis=0)
-        np.savez_compressed(
-            FITTED, kinds=np.array(self.kinds), weights=np.round(self.weights / most * SCALE).astype(np.int8), most=most,
-            examples=np.array(self.examples),
-        )  # fmt: skip
+        kept = {name: array.astype(np.float16) for name, array in self.arrays.items()}
+        np.savez_compressed(FITTED, names=np.array(self.kinds), examples=np.array(self.examples), **kept)  # type: ignore[arg-type]
 
 
 @cache
 def load() -> Frames:
-    """What ``save`` stored."""
+    """What ``save`` stored, of networks whose chances are averaged.
+
+    ``projection`` (networks, 1,280, n) of what the embedding makes of a token, ``forms`` (networks, SLOTS, m); of the two
+    readings ``entering`` (networks, 2, n + m, 3 h) and ``staying`` (networks, 2, h, 3 h), their gates in the order reset,
+    update, new; ``kinds`` (networks, 2 h, kinds + 1), the last of which is whether it is the user's; and their biases.
+    """
     with np.load(FITTED) as stored:
-        weights = stored["weights"] * (stored["most"] / SCALE).astype(np.float32)
-        return Frames(tuple(stored["kinds"].tolist()), weights, str(stored["examples"]))
+        arrays = {name: stored[name].astype(np.float32) for name in stored.files if name not in ("names", "examples")}
+        return Frames(tuple(stored["names"].tolist()), arrays, str(stored["examples"]))
+
+
+def passages(text: str) -> Iterator[str]:
+    """A text in parts that are read at a time, each of whole sentences where these are short enough."""
+    while text:
+        ends = [match.end() for match in _SENTENCE_END.finditer(text[:LONGEST])] if len(text) > LONGEST else []
+        cut = ends[-1] if ends else LONGEST
+        yield text[:cut]
+        text = text[cut:]
+
+
+@lru_cache(maxsize=128)
+def _weighed(text: str) -> tuple[Scores, Scores]:
+    """As ``Frames.chances`` has it; a passage is asked for more than once a turn."""
+    return load().chances(text)
 
 
 @lru_cache(maxsize=512)
-def values(sentence: str) -> tuple[Value, ...]:
-    """The values in a sentence, which is read more than once a turn."""
-    return tuple(load().values(sentence))
+def values(text: str) -> tuple[Value, ...]:
+    """The values in a passage: runs of words of one kind, Chinese words whole."""
+    row = tokens(text)
+    return tuple(runs(row, load().kinds, *_weighed(text))) if row and can_weigh() else ()
 
 
-@lru_cache(maxsize=512)
-def likeness(value: str, kind: str) -> float:
-    """How near a value lies to those of its sort, about 0 … 1; ``BY_FORM`` where its form tells or nothing can be weighed."""
-    near = fitted(VALUES) if kind in SORTS else None
-    return BY_FORM if near is None else float(near.scores([value.lower()])[0, near.kinds.index(SORTS[kind])])
+def runs(row: Sequence[Token], names: Sequence[str], chances: Scores, own: Scores) -> Iterator[Value]:
+    """Values of the kinds ``names``, as (tokens, kinds) ``chances`` and (tokens,) ``own`` tell them."""
+    kinds, likely = chances[:, 1:].argmax(axis=1) + 1, 1 - chances[:, 0]
+    at = free = 0
+    while at < len(row):
+        if likely[at] < LIKELY:
+            at += 1
+            continue
+        first, last = at, at
+        while first > free and likely[first - 1] >= LIKELY / 2 and kinds[first - 1] == kinds[at]:
+            first -= 1
+        while last < len(row) - 1 and likely[last + 1] >= LIKELY / 2 and kinds[last + 1] == kinds[at]:
+            last += 1
+        score = float(chances[first : last + 1, kinds[at]].max())
+        is_own = float(own[first : last + 1].mean())
+        while first > free and not row[first].begins:
+            first -= 1
+        while last < len(row) - 1 and not row[last].ends:
+            last += 1
+        yield Value(names[kinds[at]], row[first].start, row[last].end, score, is_own)
+        at = free = last + 1
+
+
+def chance(text: str, words: str, kinds: Collection[str] = (), *, of_user: bool = False) -> float | None:
+    """How likely ``words`` of a text state something of some kinds, or of any, and with ``of_user`` that of the user.
+
+    None where they do not stand there, or nothing can be weighed.
+    """
+    columns = [at for at, kind in enumerate(load().kinds) if kind in kinds or (not kinds and kind != NONE)]
+    found: list[float] = []
+    for part in passages(text):
+        if (start := part.casefold().find(words.casefold())) >= 0 and can_weigh():
+            end, (chances, own) = start + len(words), _weighed(part)
+            places = [at for at, one in enumerate(tokens(part)) if one.start < end and one.end > start]
+            likely = chances[places][:, columns].sum(axis=1)
+            found.append(float((likely * own[places] if of_user else likely).max(initial=0.0)))
+    return max(found, default=None)

@@ -2,7 +2,8 @@
 names, and illnesses, diets and medicines that rule some out.
 
 A message is weighed in parts: from words that name foods up to the next that do, beside the words that name them alone.
-Where somebody else, a taste or what is over lies nearer, nothing of it is the user's.
+Where somebody else, a taste or what is over lies nearer, nothing of it is the user's, and nothing where ``reading/frames``
+does not hear the thing stated, either.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from functools import lru_cache
 from statistics import fmean
 
 from moechat.model import FactDraft
-from moechat.reading import eating
+from moechat.reading import eating, frames
 from moechat.rules import foods
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, letters_of
-from moechat.rules.table import PatternTable
+from moechat.rules.clause import Clause, letters_of
 from moechat.rules.values import Speech
 
 NEAR = 0.25  # A part is of the user's own body where it lies so near to the examples,
-APART, SURE = 0.2, 0.25  # and so much nearer than to any other kind; the latter where it may be of another, or may ask.
-MAY_ASK = 0.3  # So near to a question for leave it may be one.
+APART = 0.2  # and so much nearer than to any other kind,
+SURE = 0.5  # so much nearer, or
+STATED, STATING = 0.05, ("cannot", "diet", "ill", "illadj")  # so likely stated as one of these kinds.
 REFUTED = -0.1  # What the patterns heard is not the user's where it lies so much nearer to another kind.
 _TEMPLATES = {
     "zh": {"cannot": "用户不能碰{}", "has": "用户有{}", "is": "用户是{}", "takes": "用户在吃{}", "does": "用户{}"},
@@ -31,20 +32,20 @@ _TEMPLATES = {
 }  # fmt: skip
 _KEYWORDS = {"cannot": ("allergy", "过敏"), "has": ("health", "健康"), "takes": ("health", "健康"), "is": ("diet", "饮食"),
              "does": ("diet", "饮食")}  # fmt: skip
-_SELF = re.compile("[我俺咱]|本人|自己")
 _CUT = re.compile(r"[.!?。！？\n…;；，,]+|(?<=[一-龥])\s+|\s+(?=[一-龥])|\s(?=but\b|tho\b)|(?=但是?|不过)")
 _BARE = re.compile(rf"[{eating.FOOD}{eating.STATE}\W]*(?:(?:and|or|any|no|[和跟与或])[{eating.FOOD}\W]*)*")
 
 
 @dataclass(frozen=True)
 class FoodPart:
-    """What of a message tells of some foods: the words that name them, and all up to the next that do. ``own``: how much nearer
-    to the user's own body than to any other kind that lies, and ``may`` how near to a question for leave, about 0 … 1."""
+    """What of a message tells of some foods.
+
+    ``head`` is the words that name them. ``own``: how much nearer to the user's own body than to any other kind they and all
+    up to the next that name some lie, about 0 … 1.
+    """
 
     head: str
-    whole: str
     own: float
-    may: float
 
 
 def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, FactDraft]]:
@@ -52,21 +53,27 @@ def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator
     templates, zh = _TEMPLATES[message.patterns.language], message.patterns.language == "zh"
     for part in parts_of(text) if clauses else ():
         clause = next((one for one in clauses if letters_of(part.head) in letters_of(one.text)), clauses[0])
-        without_kin = re.sub(rf"[我俺咱][们家的]*(?:{message.patterns['PERSON'].pattern})", "", part.whole)
-        if zh and clause.owner not in (USER, UNKNOWN, OTHER) and not _SELF.search(without_kin):
-            continue  # A Chinese clause that names nobody goes on with whom the one before it named.
-        in_doubt = (
-            part.may >= MAY_ASK or clause.owner not in (USER, UNKNOWN) or names_a_person(part.whole, message.patterns)
-        )
-        if part.own < (SURE if in_doubt else APART) or clause.mood in ("question", "role", "joke"):
+        if part.own < APART or clause.mood in ("question", "role", "joke"):
             continue
         states = {} if clause.mood == "hypothetical" else foods.states(part.head)
         for how, thing in [
             *(("cannot", word) for word in foods.words(part.head)),
             *((how, one) for one, how in states.items()),
         ]:
-            text = templates[how].format(thing)
-            yield clause, FactDraft(text, (), "attribute", "user", _KEYWORDS[how][zh], thing)
+            if how == "takes" or part.own >= SURE or _stated(text, thing, part.head) >= STATED:
+                yield (
+                    clause,
+                    FactDraft(templates[how].format(thing), (), "attribute", "user", _KEYWORDS[how][zh], thing),
+                )
+
+
+def _stated(text: str, thing: str, head: str) -> float:
+    """How likely a thing of a part is told as what the user's body does not take, or as what rules some out.
+
+    One that was typed with a slip stands under another name: then by all that the head says.
+    """
+    by_name = frames.chance(text, thing, STATING, of_user=True)
+    return by_name if by_name is not None else frames.chance(text, head.strip(), STATING, of_user=True) or 0.0
 
 
 def refuted(draft: FactDraft, text: str) -> bool:
@@ -76,19 +83,13 @@ def refuted(draft: FactDraft, text: str) -> bool:
     return bool(parts) and max(part.own for part in parts) < REFUTED
 
 
-def names_a_person(text: str, patterns: PatternTable) -> bool:
-    if patterns.language == "zh":
-        return patterns["PERSON"].search(text) is not None
-    return any(map(patterns["PERSON"].fullmatch, re.findall(r"[\w-]+", text)))
-
-
 @lru_cache(maxsize=512)
 def parts_of(text: str) -> tuple[FoodPart, ...]:
     """The parts of a message that name foods or what rules some out, in order."""
     pairs = list(_cut(text))
     masks = [foods.besides(one, eating.FOOD, eating.STATE).strip() for pair in pairs for one in pair]
     every, parts = eating.weighed(masks), list[FoodPart]()
-    for at, (head, whole) in enumerate(pairs if every else ()):
+    for at, (head, _) in enumerate(pairs if every else ()):
         if _is_bare(masks[2 * at + 1]):
             continue
         # A part by what it and its head are near to, both alike; a head of mere names tells nothing.
@@ -96,7 +97,7 @@ def parts_of(text: str) -> tuple[FoodPart, ...]:
         others = [max(score for kind, score in one.items() if kind != eating.OWN) for one in scores]
         own = fmean(one[eating.OWN] - other for one, other in zip(scores, others, strict=True))
         is_near = max(one[eating.OWN] for one in scores) >= NEAR
-        parts.append(FoodPart(head, whole, own if is_near else min(own, -0.01), scores[-1][eating.MAY]))
+        parts.append(FoodPart(head, own if is_near else min(own, -0.01)))
     return tuple(parts)
 
 

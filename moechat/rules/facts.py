@@ -11,12 +11,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from moechat.model import FactDraft
+from moechat.reading import frames
 from moechat.reading.saying import mark
 from moechat.rules import body, foods, plain_facts
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.table import Language, Row, table
 from moechat.rules.values import VALUES, YOUNGEST_USER, Speech, article, bare, is_name, names, thinned, trimmed
 
+MAY_STATE = 0.1  # A value of a pattern that is less likely one by the frames is none.
 _ABOUT_ME = re.compile(r"我|本人|\b(?:I|me|my)\b", re.I)
 _PRESUMING = ("said", "plan", "question", "wish", "uncertain")  # Even a question presumes that my dog Rex is mine.
 _BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")
@@ -51,6 +53,7 @@ def stated(
                 replace(one, sources=(source,), mark=mark(one.text, one.keyword) if one.polarity > 0 else "")
                 for one in dict.fromkeys(each)
                 if message.nameless(one.target)
+                and _is_heard(one, text)
                 and not any(_covers(other, one) for other in every)
                 and not (one.keyword in _CARE and one.entity == "user" and one.polarity > 0 and body.refuted(one, text))
                 and (one.keyword not in _FAMILY or all(one.target != other.entity for other in every))
@@ -58,6 +61,14 @@ def stated(
         )
         for part, each in drafts
     ]
+
+
+def _is_heard(draft: FactDraft, text: str) -> bool:
+    """Whether the frames, too, may hear something stated where a draft has its value; what is denied they do not tell, and what
+    a body needs is kept where any hears it."""
+    is_weighed = draft.polarity > 0 and draft.keyword not in _CARE
+    chance = frames.chance(text, draft.target) if is_weighed else None
+    return chance is None or chance >= MAY_STATE
 
 
 def _says(other: FactDraft, draft: FactDraft, is_beside: bool) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from moechat.model import Exchange
-from moechat.reading import frames, nearness
+from moechat.reading import frames
 from moechat.rules.reading import understand
 
 AT = datetime(2026, 5, 4, 20, tzinfo=UTC)
@@ -23,9 +24,10 @@ def facts(text: str) -> set[tuple[str, str, str]]:
         ("hiya, i'm mara, 34, i live in bristol", {("user", "name", "Mara"), ("user", "age", "34"), ("user", "home", "Bristol")}),
         ("my daughter ivy is three", {("user", "daughter", "Ivy"), ("Ivy", "age", "3")}),
         ("my sister lives in leeds", {("sister", "home", "Leeds")}),
-        ("twenty years as a glazier and i still love it", {("user", "job", "glazier")}),
+        ("im 34, accountant, live in leeds", {("user", "age", "34"), ("user", "job", "accountant"), ("user", "home", "Leeds")}),
         ("dairy goes right through me", {("user", "allergy", "dairy")}),
-        ("我叫李雷今年34在杭州当会计", {("user", "名字", "李雷"), ("user", "住址", "杭州")}),
+        ("我叫李雷今年34住杭州", {("user", "名字", "李雷"), ("user", "住址", "杭州")}),
+        ("搬到苏州第三年了", {("user", "住址", "苏州")}),
         ("我姐姐住在杭州", {("姐姐", "住址", "杭州")}),
         ("干了二十年焊工", {("user", "职业", "焊工")}),
     ],
@@ -52,13 +54,39 @@ def test_what_another_has_is_not_the_users() -> None:
     assert {entity for text in told for entity, _, _ in facts(text)} == {"brother", "弟", "mum", "妈"}
 
 
+def test_a_passage_is_read_as_gated_recurrent_units_read_it() -> None:
+    text, of = "i'm mara and 我养了两只猫", frames.load().arrays
+
+    def read(states: list[np.ndarray], network: int, way: int) -> list[np.ndarray]:
+        entering, staying = (of[name][network, way] for name in ("entering", "staying"))
+        entering_bias, staying_bias = (of[f"{name}_bias"][network, way] for name in ("entering", "staying"))
+        state, seen = np.zeros(len(staying)), []
+        for one in states:
+            enter = np.split(one @ entering + entering_bias, 3)
+            stay = np.split(state @ staying + staying_bias, 3)
+            reset, update = (1 / (1 + np.exp(-(enter[gate] + stay[gate]))) for gate in (0, 1))
+            state = (1 - update) * np.tanh(enter[2] + reset * stay[2]) + update * state
+            seen.append(state)
+        return seen
+
+    every = []
+    for network, forms in enumerate(of["forms"]):
+        inner = np.tanh(frames.in_context(text) @ of["projection"][network] + of["projection_bias"][network])
+        states = [
+            np.append(one, sum(forms[slot] for slot in slots))
+            for one, slots in zip(inner, frames.forms(text), strict=True)
+        ]
+        both = zip(read(states, network, 0), read(states[::-1], network, 1)[::-1], strict=True)
+        scores = [np.append(*pair) @ of["kinds"][network] + of["kinds_bias"][network] for pair in both]
+        every.append([np.exp(one[:-1]) / np.exp(one[:-1]).sum() for one in scores])
+    chances, _ = frames.load().chances(text)
+    assert np.allclose(chances, np.mean(every, axis=0), atol=1e-4)
+
+
 def test_each_mark_of_the_examples_is_of_a_kind_that_is_weighed_and_kept_as_something() -> None:
     kinds = {value.kind for one in frames.examples() for value in one.values}
     assert kinds == set(frames.load().kinds) - {frames.NONE}
-    assert kinds - {"age", "birthday"} == set(frames.SORTS)
 
 
 def test_the_stored_weights_are_those_of_the_frames() -> None:
-    near = nearness.fitted(frames.VALUES)
-    assert near is not None
-    assert {frames.load().examples, near.examples} == {frames.digest(frames.examples())}, "make sayings"
+    assert frames.load().examples == frames.digest(frames.examples()), "make sayings"

@@ -402,7 +402,8 @@ class _OfflineReply:
 
     def _news(self) -> list[str]:
         """The facts and plans of the message, told to the user: what a receipt is for, never beside joy or pain."""
-        if self.reading.saying.is_near_danger or not NO_NEWS.isdisjoint(self.kinds):
+        saying = self.reading.saying
+        if saying.is_near_danger or saying.is_faint or not NO_NEWS.isdisjoint(self.kinds):
             return []
         plans = [one for one in self._understood.events if one.status == "planned" and one.happened]
         sentences = [

@@ -1,0 +1,233 @@
+"""Learns the network of moechat/reading/frames from its examples, with torch; what came out runs on numpy alone.
+
+    python -m benchmarks.fit_frames         (or make sayings, which calls it)
+
+What is printed was measured on messages of which one in ten is left out: found and right by kind, and whose.
+"""
+
+# ruff: noqa: T201  (a script that prints)
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from moechat.reading import frames
+from moechat.reading.frames import Frame, Frames, Value
+from moechat.reading.nearness import examples
+from moechat.reading.saying import SAYINGS
+from moechat.when.names import has_han
+
+STATE, NARROW, FORM, HIDDEN = 1280, 160, 24, 96
+SEEDS = (3, 4)  # of the networks whose chances are averaged
+EPOCHS, BATCH, RATE, DECAY, DROPPED = 12, 64, 2e-3, 1e-2, 0.3
+UNSEEN = 0.4  # Of this share of words their own letters are left out, as if nobody had seen them.
+MESSAGE_WEIGHT = 2.0  # A message counts as so many sentences of one kind.
+OWN_WEIGHT = 0.5
+OTHER_VALUE, SMALL, BARE = (
+    0.6,
+    0.5,
+    0.25,
+)  # Chances that a message is told with other values, in small letters, without marks.
+SENTENCES_STEP = 2  # Of sentences of one kind one in so many is taken.
+LEFT_OUT = 10
+# Sayings of these kinds state no fact.
+NO_FACT = frozenset(
+    "everyday day joke figure quote suppose question greeting goodnight other record role advice plan quarrel hurt glad "
+    "takeback limit".split()
+)
+
+
+class Network(nn.Module):
+    """As ``Frames`` reads it."""
+
+    def __init__(self, kinds: int) -> None:
+        super().__init__()
+        self.projection = nn.Linear(STATE, NARROW)
+        self.forms = nn.Embedding(frames.SLOTS, FORM)
+        nn.init.normal_(self.forms.weight, std=0.1)
+        self.gates = nn.GRU(NARROW + FORM, HIDDEN, batch_first=True, bidirectional=True)
+        self.kinds = nn.Linear(2 * HIDDEN, kinds + 1)
+        self.drop = nn.Dropout(DROPPED)
+
+    def forward(self, states: Tensor, forms: Tensor, lengths: Tensor) -> Tensor:
+        """(texts, tokens, kinds + 1) of (texts, tokens, STATE) and (texts, tokens, 4)."""
+        of_forms = self.forms(forms)
+        if self.training:
+            seen = (torch.rand(*of_forms.shape[:2], 1, 1) >= UNSEEN).expand(-1, -1, 2, 1)
+            of_forms = of_forms * torch.cat([seen, torch.ones_like(seen)], dim=2)
+        read = torch.cat([torch.tanh(self.projection(self.drop(states))), of_forms.sum(dim=2)], dim=-1)
+        packed = nn.utils.rnn.pack_padded_sequence(read, lengths, batch_first=True, enforce_sorted=False)
+        around, _ = nn.utils.rnn.pad_packed_sequence(self.gates(packed)[0], batch_first=True)
+        scores: Tensor = self.kinds(self.drop(around))
+        return scores
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        of = {name: value.detach().numpy() for name, value in self.state_dict().items()}
+
+        def both(name: str) -> np.ndarray:
+            return np.stack([of[f"gates.{name}_l0{way}"].T for way in ("", "_reverse")])
+
+        return {
+            "projection": of["projection.weight"].T, "projection_bias": of["projection.bias"], "forms": of["forms.weight"],
+            "entering": both("weight_ih"), "entering_bias": both("bias_ih"), "staying": both("weight_hh"),
+            "staying_bias": both("bias_hh"), "kinds": of["kinds.weight"].T, "kinds_bias": of["kinds.bias"],
+        }  # fmt: skip
+
+
+class Read:
+    """An example as the network takes it."""
+
+    def __init__(self, of: Frame, kinds: Sequence[str]) -> None:
+        row = frames.tokens(of.text)
+        self.states = torch.from_numpy(frames.in_context(of.text).astype(np.float16))
+        self.forms = torch.from_numpy(frames.forms(of.text))
+        spans = [next((one for one in of.values if one.start <= at.start < one.end), None) for at in row]
+        self.kinds = torch.tensor([kinds.index(one.kind) if one else 0 for one in spans])
+        self.own = torch.tensor([one.own if one else -1.0 for one in spans])
+        self.own[:] = self.own if of.is_message else -1.0
+        self.weight = MESSAGE_WEIGHT if of.is_message else 1.0
+
+
+def padded(parts: Sequence[Tensor]) -> Tensor:
+    whole: Tensor = nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
+    return whole
+
+
+def learned(read: Sequence[Read], kinds: Sequence[str], seed: int) -> dict[str, np.ndarray]:
+    """The arrays of a network of the examples in ``read``."""
+    torch.manual_seed(seed)
+    chance = np.random.default_rng(seed)
+    network = Network(len(kinds))
+    steps = EPOCHS * (len(read) // BATCH + 1)
+    moves = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
+    slower = torch.optim.lr_scheduler.OneCycleLR(moves, RATE, total_steps=steps, pct_start=0.1)
+    for epoch in range(EPOCHS):
+        network.train()
+        lost = 0.0
+        for batch in batches(read, chance):
+            lengths = torch.tensor([len(one.kinds) for one in batch])
+            states, forms = padded([one.states for one in batch]).float(), padded([one.forms for one in batch])
+            scores = network(states, forms, lengths)
+            is_there = torch.arange(scores.shape[1])[None] < lengths[:, None]
+            truth, own = padded([one.kinds for one in batch])[is_there], padded([one.own for one in batch])[is_there]
+            weights = torch.tensor([one.weight for one in batch])[:, None].expand_as(is_there)[is_there]
+            scores = scores[is_there]
+            loss = (
+                nn.functional.cross_entropy(scores[:, :-1], truth, reduction="none") * weights
+            ).sum() / weights.sum()
+            if (own >= 0).any():
+                loss = loss + OWN_WEIGHT * nn.functional.binary_cross_entropy_with_logits(
+                    scores[own >= 0, -1], own[own >= 0]
+                )
+            moves.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            moves.step()
+            slower.step()
+            lost += loss.item()
+        print(f"  {epoch + 1} of {EPOCHS}: {lost:.2f}", flush=True)
+    return network.arrays()
+
+
+def joined(networks: Sequence[dict[str, np.ndarray]], kinds: Sequence[str]) -> Frames:
+    """Several networks as one."""
+    arrays = {name: np.stack([one[name] for one in networks]) for name in networks[0]}
+    return Frames(tuple(kinds), arrays, frames.digest(frames.examples()))
+
+
+def varied(of: Sequence[Frame], seed: int = 1) -> Iterator[Frame]:
+    """Each message once more, as another would tell it: with other values of the same kinds, in small letters, without marks."""
+    chance = np.random.default_rng(seed)
+    pool: dict[tuple[str, bool], list[str]] = {}
+    for one in of:
+        for value in one.values:
+            pool.setdefault((value.kind, has_han(one.text)), []).append(one.text[value.start : value.end])
+    for one in of:
+        is_small, is_bare = chance.random() < SMALL, chance.random() < BARE
+        text, values, last = "", list[Value](), 0
+
+        def retold(part: str, is_small: bool = is_small, is_bare: bool = is_bare) -> str:
+            part = part.lower() if is_small else part
+            return re.sub(r"[,.!，。！、]", " ", part) if is_bare else part
+
+        for value in one.values:
+            text += retold(one.text[last : value.start])
+            other = chance.choice(pool[value.kind, has_han(one.text)]) if chance.random() < OTHER_VALUE else None
+            word = str(other or one.text[value.start : value.end])
+            word = word.lower() if is_small else word
+            values.append(replace(value, start=len(text), end=len(text) + len(word)))
+            text, last = text + word, value.end
+        yield replace(one, text=text + retold(one.text[last:]), values=tuple(values))
+
+
+def batches(read: Sequence[Read], chance: np.random.Generator) -> Iterator[list[Read]]:
+    """All of them in random order, those of like length together."""
+    order = chance.permutation(len(read))
+    pools = [order[at : at + 20 * BATCH] for at in range(0, len(order), 20 * BATCH)]
+    groups = [
+        pool[at : at + BATCH]
+        for pool in (sorted(pool, key=lambda row: len(read[row].kinds)) for pool in pools)
+        for at in range(0, len(pool), BATCH)
+    ]
+    for group in chance.permutation(len(groups)):
+        yield [read[row] for row in groups[group]]
+
+
+def measured(near: Frames, of: Sequence[Frame]) -> None:
+    """Print what is found of the values in ``of``, and what is right of those that are heard, by kind."""
+    wanted, found, heard, right, whose = Counter[str](), Counter[str](), Counter[str](), Counter[str](), Counter[bool]()
+    for one in of:
+        values = list(frames.runs(frames.tokens(one.text), near.kinds, *near.chances(one.text)))
+        for value in one.values:
+            wanted[value.kind] += 1
+            found[value.kind] += any(meets(value, other) for other in values)
+        for value in values:
+            heard[value.kind] += 1
+            if truth := next((other for other in one.values if meets(value, other)), None):
+                right[value.kind] += 1
+                whose[(value.own >= 0.5) == (truth.own >= 0.5)] += 1
+    for kind in sorted(wanted):
+        shares = found[kind] / wanted[kind], right[kind] / max(heard[kind], 1)
+        print("  {:9}{:5}  found {:.2f}  right {:.2f}".format(kind, wanted[kind], *shares))
+    shares = found.total() / wanted.total(), right.total() / max(heard.total(), 1), whose[True] / max(whose.total(), 1)
+    print("frames: {:.3f} found, {:.3f} right, {:.3f} of these under whom they are".format(*shares))
+
+
+def meets(one: Value, other: Value) -> bool:
+    return one.kind == other.kind and one.start < other.end and other.start < one.end
+
+
+def all_examples() -> list[Frame]:
+    """The examples, and what else states no fact."""
+    of = frames.examples()
+    sayings = [one for one in examples(SAYINGS) if one.kind in NO_FACT]
+    sentences = [one for one in of if not one.is_message] + [Frame(one.text, ()) for one in sayings]
+    return [one for one in of if one.is_message] + sentences[::SENTENCES_STEP]
+
+
+def taught(of: Sequence[Frame], kinds: Sequence[str], seeds: Sequence[int] = SEEDS) -> Frames:
+    """What is learned of examples, and of each message as another would tell it."""
+    read = [Read(one, kinds) for one in (*of, *varied([one for one in of if one.is_message]))]
+    return joined([learned(read, kinds, seed) for seed in seeds], kinds)
+
+
+def fit_frames() -> None:
+    """Learn the frames, once with a tenth of the messages left out to tell what is found in them."""
+    of = all_examples()
+    kinds = [frames.NONE, *sorted({value.kind for one in of for value in one.values})]
+    is_out = [one.is_message and at % LEFT_OUT == 0 for at, one in enumerate(of)]
+    near = taught([one for one, out in zip(of, is_out, strict=True) if not out], kinds)
+    measured(near, [one for one, out in zip(of, is_out, strict=True) if out])
+    taught(of, kinds).save()
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    fit_frames()
