@@ -52,7 +52,7 @@ MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other ta
 ABOUT_NOTHING = frozenset("joke figure quote suppose question greeting goodnight role record advice none".split())
 ABOUT_STEP = 30
 # A low mood is told by log odds (``of_low``).
-ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.4, LOW: -0.25}
+ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.42, LOW: -0.25}
 # A feature of frames counts from this many words on; of this share of examples the words' own letters are left out.
 FRAMES_RARE, FRAMES_RIDGE, FRAMES_STEPS, UNSEEN = 3, 0.3, 60, 0.4
 # Sayings of these kinds state no fact; every second of them is enough.

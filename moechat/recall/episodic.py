@@ -231,15 +231,18 @@ class Episodic:
 
     def moving(self, now: datetime) -> list[str]:
         """The ids of what stands in the overview before all else, the weightiest first: the open matters, and behind them
-        ``MOST_DOUBTED`` of those that only may be some, are not delicate, and rest on exchanges that no other event tells."""
+        ``MOST_DOUBTED`` of those that only may be some: nothing delicate, nothing that lay ahead, and nothing of exchanges that
+        another event tells."""
         there, open_ = self.grave(self.episodes.view(now), now)
         best = sorted((one for _, one in there if one.id in open_), key=lambda one: -open_[one.id].weight)
         harmless = [one for one in best if saying(one.event.text).kind != DANGER]
         sure = [one.id for one in harmless if one.confirmed is not False and open_[one.id].score >= LIKELY]
         others = {source for _, one in there if one.confirmed is not False for source in one.event.sources}
-        may_be = [one for one in harmless if one.confirmed is False and one.event.mark != "delicate"]
         doubtful = [
-            one.id for one in may_be if open_[one.id].score >= DOUBTED and others.isdisjoint(one.event.sources)
+            one.id for one in harmless
+            if one.confirmed is False and one.event.mark != "delicate" and open_[one.id].score >= DOUBTED
+            and one.event.status == "done" and not (one.event.happened and one.event.happened[0] > one.since)
+            and others.isdisjoint(one.event.sources)
         ]  # fmt: skip
         return [*sure, *doubtful[:MOST_DOUBTED]]
 
