@@ -22,9 +22,9 @@ from scipy.special import expit
 
 from benchmarks.fit_frames import fit_frames
 from moechat.encoder.builtin import builtin
-from moechat.reading import bearing, frames
+from moechat.reading import bearing, frames, nearness
 from moechat.reading.about import ABOUT
-from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW
+from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW, SAYING
 from moechat.reading.eating import EATING
 from moechat.reading.ended import ENDED, MASK
 from moechat.reading.frames import Frame
@@ -33,7 +33,7 @@ from moechat.reading.saying import CUES, DANGER, DANGER_OTHER, DANGERS, EVERYDAY
 from moechat.when.names import tongue_of
 
 AXES = 192
-RIDGE, POWER, DANGER_RIDGE = 0.2, 0.75, 0.1
+RIDGE, POWER, DANGER_RIDGE, LOW_RIDGE = 0.2, 0.75, 0.1, 1.0
 FOLDS = 3
 RARE = 2  # A run of letters counts from this many examples on.
 # From these log odds on danger is heard, the user's own and another's. They were chosen by hand on sets of unseen hands that had
@@ -52,7 +52,8 @@ MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other ta
 # Sayings of these kinds are about nothing that a remark could take up; one in so many of them is an example of that.
 ABOUT_NOTHING = frozenset("joke figure quote suppose question greeting goodnight role record advice none".split())
 ABOUT_STEP = 30
-ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.4, LOW: 0.45}  # For a low mood sayings of hurt count beside (``asked``).
+# A low mood is told by log odds (``of_low``).
+ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.42, LOW: -0.25}
 NO_KIND = 0.05  # This share of examples may lie so far from all others that they count as "none".
 
 
@@ -101,26 +102,46 @@ def weighed(sayings: Sequence[Example], numbers: Mapping[str, float], *, folds: 
     return near, left_out
 
 
+def log_odds(seen: NDArray[np.float64], is_kind: NDArray[np.bool_], ridge: float) -> NDArray[np.float64]:
+    """How much each of the (examples, n) features says that an example is of a kind: (n,) weights. Logistic regression."""
+    signs = np.where(is_kind, 1.0, -1.0)
+
+    def cost(tried: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        missed = signs * (seen @ tried)
+        slope = seen.T @ (-signs * expit(-missed)) + ridge * tried
+        return float(np.logaddexp(0, -missed).sum() + ridge * tried @ tried / 2), slope
+
+    weights: NDArray[np.float64] = minimize(cost, np.zeros(seen.shape[1]), jac=True, method="L-BFGS-B").x
+    return weights
+
+
 def of_danger(
     kinds: Sequence[str], scores: Scores, sayings: Sequence[Example], numbers: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, NDArray[np.float64]]]:
     """How much the (examples, kinds) scores of what was left out, and the cues of its words, say that a life is in danger, the
     user's own and another's: ``numbers`` with the weights of both, by names as ``saying`` asks for them, and the log odds of
-    each example. Logistic regression."""
+    each example."""
     seen = np.hstack([scores, np.array([list(cues(one.text).values()) for one in sayings])])
     weights, odds = dict(numbers), {}
     for whose in (DANGER, DANGER_OTHER):
-        signs = np.array([1.0 if one.kind == whose else -1.0 for one in sayings])
-
-        def cost(tried: NDArray[np.float64], signs: NDArray[np.float64] = signs) -> tuple[float, NDArray[np.float64]]:
-            missed = signs * (seen @ tried)
-            slope = seen.T @ (-signs * expit(-missed)) + DANGER_RIDGE * tried
-            return float(np.logaddexp(0, -missed).sum() + DANGER_RIDGE * tried @ tried / 2), slope
-
-        found = minimize(cost, np.zeros(seen.shape[1]), jac=True, method="L-BFGS-B").x
+        found = log_odds(seen, np.array([one.kind == whose for one in sayings]), DANGER_RIDGE)
         weights |= {f"{whose} {name}": float(one) for name, one in zip((*kinds, *CUES), found, strict=True)}
         odds[whose] = seen @ found
     return weights, odds
+
+
+def of_low(
+    kinds: Sequence[str], scores: Scores, sayings: Sequence[Example], numbers: Mapping[str, float]
+) -> tuple[dict[str, float], NDArray[np.float64]]:
+    """The same of a low mood, with how near each example lies to the kinds of saying; ``numbers`` have the floor less what is
+    always there."""
+    sayings_near = nearness.load(SAYINGS.with_suffix(".npz"))
+    always = np.ones((len(sayings), 1))
+    seen = np.hstack([scores, sayings_near.scores([one.text for one in sayings]), always])
+    found = log_odds(seen, np.array([one.kind == LOW for one in sayings]), LOW_RIDGE)
+    names = (*kinds, *(f"{SAYING} {kind}" for kind in sayings_near.kinds))
+    weights = {f"{LOW} {name}": float(one) for name, one in zip(names, found[:-1], strict=True)}
+    return {**numbers, **weights, LOW: numbers[LOW] - float(found[-1])}, seen @ found
 
 
 def fit(folder: Path, floors: Mapping[str, float], beside: Sequence[Example] = ()) -> None:
@@ -136,6 +157,8 @@ def fit(folder: Path, floors: Mapping[str, float], beside: Sequence[Example] = (
     told = dict(zip(near.kinds, scores.T, strict=True))
     if DANGER in floors:
         numbers, told = of_danger(near.kinds, scores, sayings, numbers)
+    if LOW in floors:
+        numbers, told[LOW] = of_low(near.kinds, scores, sayings, numbers)
     right = (nearest == truth)[is_kind].mean()
     print(f"{folder.name}: {len(sayings)} examples, {right:.3f} of those left out are nearest to their own kind")
     for kind in near.kinds:
@@ -189,6 +212,7 @@ def fit_findings() -> None:
 
 
 if __name__ == "__main__":
+    fit(SAYINGS, {})
     small_talk = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind in NO_MATTER]
     fit(MATTERS, {}, small_talk[::NO_MATTER_STEP])
     others = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind not in MAY_ASK]
@@ -199,7 +223,6 @@ if __name__ == "__main__":
     fit(LIMITS, {}, [one for at, one in enumerate(spoken) if one.kind != EVERYDAY or at % NO_LIMIT_STEP == 0])
     fit(ENDED, {}, with_masks(frames.examples())[::MASKED_STEP])
     fit(EATING, {})
-    fit(SAYINGS, {})
     fit(DANGERS, FLOORS, examples(SAYINGS))
     fit_findings()
     fit_frames()

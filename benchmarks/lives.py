@@ -1,11 +1,13 @@
 """Lives with one grave matter each: told once, then sixty everyday messages over weeks. Is it recalled when the mood is low and
-when it is asked about, and not when the talk is small?
+when it is asked about, and not when the talk is small? Does the overview of the next prompt hold it, and no line twice?
 
     python -m benchmarks.lives [FILE.jsonl] [--grammar 88]
 
 A line of the file has ``lang``, and lists of messages: ``grave`` (what is told), ``everyday``, ``low``, ``ask`` and ``small``.
 It is recalled where an exchange that told it is, or what was understood of one, or where a text has what the regular expression
-``answer`` looks for. The lives of the grammar are drawn from the lists in lives.toml. Nothing is kept.
+``answer`` looks for. The lives of the grammar are drawn from the lists in lives.toml. Of the overviews is told how many of them
+hold the matter, themselves or in the profile above, how many lines stand there twice, how many are of everyday messages, and how
+many of those are in doubt. Nothing is kept.
 """
 
 # ruff: noqa: T201  (a script that prints)
@@ -23,8 +25,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from moechat.agent import Agent
 from moechat.clock import SetClock, moment_of
 from moechat.house import House
+from moechat.recall import profile
 from moechat.settings.config import Config
 from moechat.turn import Ended
 
@@ -57,10 +61,28 @@ def of_grammar(count: int, seed: int = 1) -> Iterator[Mapping[str, Any]]:
         }  # fmt: skip
 
 
+def overview_of(agent: Agent, grave: set[str], answer: str | None) -> Mapping[str, int]:
+    """What the overview of a context that begins now holds: the grave matter (1 or 0), lines that stand there twice, lines of
+    everyday messages, and those of them that are in doubt."""
+    agent.layers.sync()
+    now = agent.now()
+    stable = profile.chosen(agent.layers, now, (), now)
+    texts = [one.event.text.casefold() for one in stable.overview]
+    lines = [(one.event.text, one.event.sources) for one in stable.overview]
+    lines += [(fact.text, fact.draft.sources) for fact in stable.facts]
+    holds = any(
+        not grave.isdisjoint(sources) or bool(answer and re.search(answer, text, re.IGNORECASE))
+        for text, sources in lines
+    )
+    everyday = [one for one in stable.overview if grave.isdisjoint(one.event.sources)]
+    in_doubt = sum(one.confirmed is False for one in everyday)
+    return {"held": holds, "twice": len(texts) - len({*texts}), "everyday": len(everyday), "in doubt": in_doubt}
+
+
 def lived(
     house: House, clock: SetClock, life: Mapping[str, Any], chance: random.Random
-) -> Mapping[str, Mapping[str, bool]]:
-    """Of each message that asks, by kind, whether the grave matter was recalled."""
+) -> tuple[Mapping[str, Mapping[str, bool]], Mapping[str, int]]:
+    """Of each message that asks, by kind, whether the grave matter was recalled; and what the overview holds."""
     agent = house.agent({"zh": "青禾", "en": "Wren"}[life["lang"]])
 
     def says(text: str) -> str:
@@ -83,7 +105,8 @@ def lived(
             answer and re.search(answer, "\n".join(hit.text for hit in hits), re.IGNORECASE)
         )
 
-    return {kind: {text: is_recalled(text) for text in life[kind]} for kind in ASKED}
+    overview = overview_of(agent, grave, life.get("answer"))
+    return {kind: {text: is_recalled(text) for text in life[kind]} for kind in ASKED}, overview
 
 
 def main() -> None:
@@ -93,7 +116,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true")
     asked = parser.parse_args()
     written = [json.loads(line) for line in asked.file.read_text("utf-8").splitlines()] if asked.file else []
-    for name, lives in (("written", written), ("grammar", list(of_grammar(asked.grammar)))):
+    for origin, lives in (("written", written), ("grammar", list(of_grammar(asked.grammar)))):
         counts: Counter[tuple[str, str]] = Counter()
         for number, life in enumerate(lives):
             clock = SetClock(moment_of(BEGIN, Config().time.tzinfo))
@@ -101,7 +124,11 @@ def main() -> None:
                 TemporaryDirectory() as folder,
                 House(Path(folder) / "data", Path(folder) / "config.yaml", clock=clock) as house,
             ):
-                found = lived(house, clock, life, random.Random(number))
+                found, overview = lived(house, clock, life, random.Random(number))
+            for name, count in overview.items():
+                counts[life["lang"], name] += count
+            if asked.misses and not overview["held"]:
+                print(f"  {life['grave']}  overview")
             for kind, by_text in found.items():
                 counts[life["lang"], kind] += sum(by_text.values())
                 if asked.misses and (
@@ -109,10 +136,11 @@ def main() -> None:
                 ):
                     print(f"  {life['grave']}  {kind} {wrong}")
         for language in sorted({life["lang"] for life in lives}, reverse=True):
-            of = {kind: sum(len(life[kind]) for life in lives if life["lang"] == language) for kind in ASKED}
-            print(
-                f"{name} {language}: " + ", ".join(f"{kind} {counts[language, kind]} of {of[kind]}" for kind in ASKED)
-            )
+            own = [life for life in lives if life["lang"] == language]
+            of = {kind: sum(len(life[kind]) for life in own) for kind in ASKED} | {"held": len(own)}
+            print(f"{origin} {language}: " + ", ".join(f"{kind} {counts[language, kind]} of {of[kind]}" for kind in of))
+            rest = ("twice", "everyday", "in doubt")
+            print("  overviews: " + ", ".join(f"{kind} {counts[language, kind]}" for kind in rest))
 
 
 if __name__ == "__main__":

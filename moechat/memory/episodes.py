@@ -393,30 +393,41 @@ class Episodes:
         return {episode.id: episode for episode in self.at(positions)}
 
 
-def overview(episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int) -> list[Episode]:
+def is_held_back(episode: Episode) -> bool:
+    """Whether it is raised by nothing of every day: what is delicate, and what is in doubt (care excepted)."""
+    event = episode.event
+    return event.mark == "delicate" or (episode.confirmed is False and event.mark != "care")
+
+
+def overview(
+    episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int, moving: Sequence[str] = ()
+) -> list[Episode]:
     """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` events that matter most by now and have left the context,
     oldest first. What an event matters halves in ``FADES``; of equal ones the newest stand there, and the same words once.
+    ``moving`` are ids of what moves the user's life, the weightiest first: they stand there before all others.
 
-    No exchange of theirs is ``in_context``, none is delicate nor what rules made of an exchange that told of such a thing, and
-    none is in doubt (care excepted). It follows from the episodes and the context, on every branch.
+    No exchange of theirs is ``in_context``, and but for what is ``moving`` none is held back, nor what rules made of an exchange
+    that told of something delicate. It follows from the episodes and the context, on every branch.
     """
     view = episodes.view(now)
     if not capacity or not len(view):
         return []
-    matters = meets(view.importance, MATTERS)
-    places = np.flatnonzero(~view.reflection & ~view.citing(in_context) & matters)[::-1]
+    is_outside = ~view.citing(in_context)
+    first = view.places([episodes.place_by_id[id_] for id_ in moving if id_ in episodes.place_by_id])
+    first = first[(first != HIDDEN) & is_outside[first]]
+    places = np.flatnonzero(~view.reflection & is_outside & meets(view.importance, MATTERS))[::-1]
     age = np.maximum(now.timestamp() - view.since[places], 0)
     weight = view.importance[places] * 0.5 ** (age / FADES.total_seconds())
     places = places[np.argsort(-weight, kind="stable")]
+    places = np.concatenate([first, places[~np.isin(places, first)]])
     told_pain = {source for _, sources, _ in episodes.delicate() for source in sources}
     queue: dict[str, tuple[int, Episode]] = {}
     for start in range(0, len(places), capacity):  # as a rule the first batch is enough
         for place, episode in view.each(places[start : start + capacity].tolist()):
-            event = episode.event
-            stands = episode.by != "author" and (episode.confirmed is not False or event.mark == "care")
-            repeats_pain = episode.by == "rules" and not told_pain.isdisjoint(event.sources)
-            if stands and event.mark != "delicate" and not repeats_pain:
-                queue.setdefault(words.fold(event.text), (place, episode))
+            repeats_pain = episode.by == "rules" and not told_pain.isdisjoint(episode.event.sources)
+            is_kept = episode.by == "author" or is_held_back(episode) or repeats_pain
+            if episode.id in moving or not is_kept:
+                queue.setdefault(words.fold(episode.event.text), (place, episode))
         if len(queue) >= capacity:
             break
     return [episode for _, episode in sorted(list(queue.values())[:capacity], key=lambda one: one[0])]

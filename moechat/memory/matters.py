@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from moechat.language import words
@@ -12,12 +13,19 @@ from moechat.reading.matter import ENDING, FAINT, KINDS, OF_ONE, matter
 SURE = 3.0  # How surely it is a matter of its kind counts this much beside its importance.
 
 
-def still_open(tellings: Sequence[tuple[Episode, str]], now: datetime) -> Mapping[str, float]:
-    """How much each matter weighs now, by the id of its episode: how surely it is one, counted ``SURE`` times, and how important
-    its kind is, both by half less as it fades, and a little for each time it was told again. ``tellings`` are events with the
-    words that told them ("" where there are none), the newest first; the same words count once, and only what surely is a matter
-    ends another."""
-    open_: dict[str, float] = {}
+@dataclass(frozen=True)
+class OpenMatter:
+    """``weight`` is how much it weighs now: how surely it is one, counted ``SURE`` times, and how important its kind is, both by
+    half less as it fades, and a little for each time it was told again. ``score``: how surely it is one, about 0..1."""
+
+    weight: float
+    score: float
+
+
+def still_open(tellings: Sequence[tuple[Episode, str]], now: datetime) -> Mapping[str, OpenMatter]:
+    """The open matters, by the ids of their episodes. ``tellings`` are events with the words that told them ("" where there are
+    none), the newest first; the same words count once, and only what surely is a matter ends another."""
+    open_: dict[str, OpenMatter] = {}
     heard = set[str]()
     later: list[tuple[str, frozenset[str], bool]] = []
     for episode, spoken in tellings:
@@ -35,5 +43,6 @@ def still_open(tellings: Sequence[tuple[Episode, str]], now: datetime) -> Mappin
         later.append((about.kind, names, about.score >= ENDING))
         age = (now - episode.since) / kind.open
         if about.kind != "well" and not is_over and age < 1:
-            open_[episode.id] = (SURE * about.score + kind.importance) * (1 - age / 2) + min(again, 3) / 20
+            weight = (SURE * about.score + kind.importance) * (1 - age / 2) + min(again, 3) / 20
+            open_[episode.id] = OpenMatter(weight, about.score)
     return open_

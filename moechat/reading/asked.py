@@ -15,7 +15,8 @@ ASKED = Path(__file__).with_name("asked")
 HER_DAY: Final = "her_day"
 LIFE: Final = "life"
 LOW: Final = "low"
-HURT = 0.6  # How near a message lies to sayings of hurt counts so much for a low mood.
+# Whether a mood is low is told by how near a message lies to each kind of saying, too.
+SAYING: Final = "saying"
 
 
 @lru_cache(maxsize=512)
@@ -25,5 +26,6 @@ def asked(text: str) -> frozenset[str]:
     if near is None or not meant:
         return frozenset()
     (scores,) = near.by_kind([text])
-    scores[LOW] += HURT * meant["hurt"]
-    return frozenset(kind for kind, floor in near.numbers.items() if kind in scores and scores[kind] >= floor)
+    seen = scores | {f"{SAYING} {kind}": score for kind, score in meant.items()}
+    scores[LOW] = sum(near.numbers[f"{LOW} {name}"] * score for name, score in seen.items())
+    return frozenset(kind for kind in (HER_DAY, LIFE, LOW) if scores[kind] >= near.numbers[kind])

@@ -247,11 +247,11 @@ def chance(text: str, words: str, kinds: Collection[str] = (), *, of_user: bool 
     None where they do not stand there, or nothing can be weighed.
     """
     columns = [at for at, kind in enumerate(load().kinds) if kind in kinds or (not kinds and kind != NONE)]
-    found: list[float] = []
+    every: list[float] = []
     for part in passages(text):
         if (start := part.casefold().find(words.casefold())) >= 0 and can_weigh():
             end, (chances, own) = start + len(words), _weighed(part)
             places = [at for at, one in enumerate(tokens(part)) if one.start < end and one.end > start]
             likely = chances[places][:, columns].sum(axis=1)
-            found.append(float((likely * own[places] if of_user else likely).max(initial=0.0)))
-    return max(found, default=None)
+            every.append(float((likely * own[places] if of_user else likely).max(initial=0.0)))
+    return max(every, default=None)

@@ -23,6 +23,7 @@ from moechat.cards.macros import Macros
 from moechat.memory.context import Context
 from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import Former
+from moechat.memory.episodes import is_held_back
 from moechat.memory.unranked import DAYBOOK
 from moechat.model import Exchange, Message, Recollection
 from moechat.reading.saying import saying
@@ -165,11 +166,12 @@ def _headings_of(templates: Sequence[tuple[str, Path, str]], char: str, user: st
 
 def _once(layers: Layers, recollection: Recollection, stable: Stable) -> Recollection:
     """What is shown of it, each matter once: no plan that the stable part tells, no exchange in which the user says nothing
-    beyond the event of it that stands in the prompt anyway, and no event that says nothing beyond a fact."""
+    beyond the event of it that stands in the prompt anyway, and no event that says nothing beyond a fact. What the overview tells
+    softly or in doubt is told again where it is called."""
     due = [hit for hit in recollection.plans if hit.recipe in OF_NOW or hit.id not in stable.ids]
     facts = profile.by_source((fact.text, fact.draft.sources) for fact in stable.facts)
     lines = profile.by_source((
-        *((e.event.text, e.event.sources) for e in (*stable.overview, *stable.promises)),
+        *((e.event.text, e.event.sources) for e in (*stable.overview, *stable.promises) if not is_held_back(e)),
         *((hit.text, hit.sources) for hit in due if hit.recipe != DAYBOOK),
     ))  # fmt: skip
     doubtful = [hit.id for hit in recollection.hits if hit.is_exchange and hit.side != "char" and hit.id in lines]

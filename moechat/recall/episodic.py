@@ -24,10 +24,12 @@ from moechat.index.vectors import meets
 from moechat.language import words
 from moechat.memory import matters, stream
 from moechat.memory.episodes import Episodes, EpisodeView
+from moechat.memory.matters import OpenMatter
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import Candidates, Episode, Exchange, Hit
 from moechat.reading.matter import LEAST, LIKELY, matter
+from moechat.reading.saying import DANGER, saying
 from moechat.recall import touch
 from moechat.settings.prompts import Prompts
 from moechat.settings.schema import StreamSettings, TopicSettings
@@ -39,6 +41,8 @@ from moechat.when.names import has_han
 log = logging.getLogger(__name__)
 CUE_TOKENS = 1200  # Of the topic tree, shown to a model that is asked for cues.
 MOST_GRAVE = 200  # So many of the events that matter most are looked at.
+# Of the matters that are in doubt two at most stand in the overview, and none below this score.
+DOUBTED, MOST_DOUBTED = 0.45, 2
 DEPTH = 30  # Candidates that a recipe hands over (n_count of seed 000).
 SHARED = 2  # So many keywords of an event that a model wrote are no chance.
 COMMON = 100  # A word that more episodes than this have tells none of them from the others.
@@ -203,13 +207,13 @@ class Episodic:
         for place, episode in there:
             if episode.id in open_:
                 likely = 0.0 if near is None else float(near[place])
-                features = {"matter": open_[episode.id], "cosine": likely}
-                matches.append(EpisodeMatch(episode, open_[episode.id] + likely, features))
+                weight = open_[episode.id].weight
+                matches.append(EpisodeMatch(episode, weight + likely, {"matter": weight, "cosine": likely}))
         best = sorted(matches, key=lambda match: -match.score)
         return self._candidates((), touch.MATTERS, best)[: touch.MOST_MATTERS]
 
-    def grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], Mapping[str, float]]:
-        """The events that matter most with their places in a view, the newest first, and how much each open one weighs now."""
+    def grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], Mapping[str, OpenMatter]]:
+        """The events that matter most with their places in a view, the newest first, and those of them that are open."""
         is_told = ~view.reflection & ~view.authored  # What the author wrote is of the character's life.
         places = np.flatnonzero(is_told & meets(view.importance, LEAST))[::-1]
         most = np.sort(np.argsort(-view.importance[places], kind="stable")[:MOST_GRAVE])
@@ -223,7 +227,24 @@ class Episodic:
         """What moves the user's life now and is told as that, the weightiest first: of what only may be a matter none."""
         there, open_ = self.grave(self.episodes.view(now), now)
         likely = [one for _, one in there if one.id in open_ and matter(one.event.text).score >= LIKELY]
-        return sorted(likely, key=lambda one: -open_[one.id])
+        return sorted(likely, key=lambda one: -open_[one.id].weight)
+
+    def moving(self, now: datetime) -> list[str]:
+        """The ids of what stands in the overview before all else, the weightiest first: the open matters, and behind them
+        ``MOST_DOUBTED`` of those that only may be some: nothing delicate, nothing that lay ahead, and nothing of exchanges that
+        another event tells."""
+        there, open_ = self.grave(self.episodes.view(now), now)
+        best = sorted((one for _, one in there if one.id in open_), key=lambda one: -open_[one.id].weight)
+        harmless = [one for one in best if saying(one.event.text).kind != DANGER]
+        sure = [one.id for one in harmless if one.confirmed is not False and open_[one.id].score >= LIKELY]
+        others = {source for _, one in there if one.confirmed is not False for source in one.event.sources}
+        doubtful = [
+            one.id for one in harmless
+            if one.confirmed is False and one.event.mark != "delicate" and open_[one.id].score >= DOUBTED
+            and one.event.status == "done" and not (one.event.happened and one.event.happened[0] > one.since)
+            and others.isdisjoint(one.event.sources)
+        ]  # fmt: skip
+        return [*sure, *doubtful[:MOST_DOUBTED]]
 
     def widen(self, hits: Sequence[Hit], in_context: Collection[str] = ()) -> list[Hit]:
         """Events of several exchanges with what was said, in three lengths: all of it, the user's words, the summary.

@@ -163,6 +163,8 @@ _DOUBTED: Mapping[str, Mapping[str, str]] = {
     "fact": {"zh": "{text}（拿不准）", "en": "{text} (not certain)"},
 }
 
+_SOFTLY = {"zh": "（轻声，不主动提）", "en": " (softly; not raised unasked)"}
+
 
 def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
     """The facts as lines under their headings, in the order given within each; "" where there are none."""
@@ -194,7 +196,8 @@ def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
 def remembered(episodes: Iterable[Episode], now: datetime, names: Names = NAMELESS, *, aged: bool = True) -> str:
     """The events as lines ``{time}{place}:{event}``, in the order given, each on one line.
 
-    ``aged``: how long ago each is stands beside its time. Without it the lines say the same on another day.
+    ``aged``: how long ago each is stands beside its time. Without it the lines say the same on another day, and of what is
+    delicate, that it is not to be raised.
     """
     return "\n".join(event_line(episode, now, names, aged=aged) for episode in episodes)
 
@@ -210,6 +213,7 @@ def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged
     status = _STATUS[language].get(_status(event, now), "")
     text = f"{names.line(_without_its_day(episode))}{status}"
     text = _DOUBTED["fact"][language].format(text=text) if episode.confirmed is False else text
+    text = f"{text}{_SOFTLY[language]}" if event.mark == "delicate" and not aged else text
     return f"{before}{':' if language == 'zh' else ': '}{text}" if before else text
 
 

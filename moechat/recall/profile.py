@@ -1,8 +1,8 @@
 """What a character always knows of its user: the stable part of the prompt, chosen when a context begins.
 
 What is chosen is kept by id in the log (``freeze``) and drawn from the words that stand now: a restart draws the same, and
-what was forgotten, corrected or replaced shows at once. Nothing delicate is in it, but that a state ended lately: what is not
-known to be over would be told as what is so.
+what was forgotten, corrected or replaced shows at once. Nothing delicate is in it, but that a state ended lately, since what is
+not known to be over would be told as what is so, and what moves the user's life, softly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from moechat.language import words
 from moechat.language.words import count_tokens
 from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import CoreMemory, Former
-from moechat.memory.episodes import EpisodeView, overview
+from moechat.memory.episodes import EpisodeView, is_held_back, overview
 from moechat.model import LONG_AGO, Episode, Fact
 from moechat.recall import plans, touch
 from moechat.recall.layers import Layers
@@ -76,7 +76,9 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
     while promises and sum(count_tokens(e.event.text) for e in promises) > left:
         promises.pop(0)
     off_limits = layers.core.off_limits("")
-    before = overview(layers.episodes, now, in_context, layers.config().roll.overview)
+    config = layers.config()
+    moving = layers.episodic.moving(now) if config.recall.what_matters and config.Agent.long_memory else ()
+    before = overview(layers.episodes, now, in_context, config.roll.overview, moving)
     lines = by_source((fact.text, fact.draft.sources) for fact in facts)
     events = [
         e for e in before
@@ -108,9 +110,10 @@ def drawn(layers: Layers, ids: Sequence[str], since: datetime, now: datetime) ->
     held, off_limits = layers.core.holding(ids), layers.core.off_limits("")
     facts = [f for f in held.values() if f.draft.mark != "delicate" and _is_fit(f, off_limits)]
     view: EpisodeView = layers.episodes.view(now)
+    moves = layers.config().recall.what_matters
     events = [
         e for e in view.having(ids)
-        if e.event.mark != "delicate" and not _is_over(layers, e, now) and not concerns(off_limits, e.event.text)
+        if (moves or not is_held_back(e)) and not _is_over(layers, e, now) and not concerns(off_limits, e.event.text)
     ]  # fmt: skip
     name = layers.character().name
     promises = [episode for episode in events if plans.is_promise(episode.event, name)]

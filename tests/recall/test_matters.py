@@ -12,9 +12,13 @@ from moechat.model import Exchange
 from moechat.reading import nearness
 from moechat.reading.matter import KINDS, LEAST, matter
 from moechat.reading.saying import EVERYDAY, MATTERS
+from moechat.recall import profile
+from moechat.recall.episodic import MOST_DOUBTED
+from moechat.recall.fragments import remembered
 from moechat.rules.reading import understand
 from tests.houses import Home, moment, say, silent
 
+DOUBTED = ("房东突然说要卖房", "对象把我拉黑了", "导师不让我毕业", "银行来收房了")
 EVERY_DAY = ("中午吃了面，还行", "下雨了，公园里没人", "那部剧第二季什么时候出", "地铁停了十分钟")
 
 
@@ -35,6 +39,13 @@ def lives(home: Home, agent: Agent, *texts: str, days: int = 1) -> None:
         home.clock.advance(minutes=2)
     agent.finish()
     home.clock.advance(hours=24 * days)
+
+
+def overview_lines(agent: Agent) -> list[str]:
+    """The lines of the overview in a context that begins now."""
+    agent.layers.sync()
+    stable = profile.chosen(agent.layers, agent.now(), (), agent.now())
+    return remembered(stable.overview, agent.now(), aged=False).splitlines()
 
 
 def recalled(agent: Agent, text: str) -> str:
@@ -82,11 +93,33 @@ def test_what_may_be_a_matter_is_an_event_in_doubt_and_no_event_of_the_users_whe
     ]
 
 
-def test_a_low_mood_brings_what_is_in_doubt_to_mind_and_the_overview_does_not(home: Home, agent: Agent) -> None:
+def test_what_is_in_doubt_comes_in_a_low_mood_and_stands_in_the_overview_as_that(home: Home, agent: Agent) -> None:
     lives(home, agent, "查分了 386 国家线都没过")
     lives(home, agent, *EVERY_DAY, days=5)
     assert "国家线" in recalled(agent, "今天心情不太好")
-    assert not any("国家线" in event.event.text for event in overview(agent.layers.episodes, agent.now(), (), 5))
+    (line,) = (line for line in overview_lines(agent) if "国家线" in line)
+    assert line.endswith("（拿不准）")
+
+
+def test_the_overview_tells_grief_softly_and_not_at_all_where_that_is_switched_off(home: Home, agent: Agent) -> None:
+    lives(home, agent, "我爷爷上周去世了")
+    for _ in range(4):
+        lives(home, agent, "我今天终于把论文交了", "昨天我们去西湖划船了", *EVERY_DAY)
+    lines = overview_lines(agent)
+    assert [line.endswith("去世了（轻声，不主动提）") for line in lines if "爷爷" in line] == [True]
+    assert len(lines) == len(set(lines)) and any("论文" in line for line in lines)
+    home.configure(recall={"what_matters": False})
+    agent.look()
+    assert not any("爷爷" in line for line in overview_lines(agent))
+
+
+def test_of_what_only_may_move_a_life_few_stand_in_the_overview_and_behind_what_does(home: Home, agent: Agent) -> None:
+    lives(home, agent, *DOUBTED)
+    lives(home, agent, "我昨天被公司裁员了")
+    lives(home, agent, *EVERY_DAY)
+    moving = agent.layers.episodes.get(agent.layers.episodic.moving(agent.now()))
+    in_doubt = [one.confirmed is False for one in moving.values()]
+    assert in_doubt == sorted(in_doubt) and sum(in_doubt) == MOST_DOUBTED < len(DOUBTED)
 
 
 def test_a_low_mood_brings_to_mind_what_moves_a_life(home: Home, agent: Agent) -> None:

@@ -37,20 +37,22 @@ PARTS: dict[Language, tuple[str, ...]] = {
 }
 MATTER: dict[Language, str] = {"zh": "爷爷", "en": "grandad"}
 PAGE: dict[Language, str] = {"zh": "今天聊到了海。", "en": "We spoke of the sea today."}
+LIGHTS = pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 pytestmark = pytest.mark.browser
 
 
 @BOTH
 @SIZES
+@LIGHTS
 def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
-    tmp_path: Path, browser: Browser, language: Language, size: dict[str, Any]
+    tmp_path: Path, browser: Browser, language: Language, size: dict[str, Any], scheme: Any
 ) -> None:
     home, words = Home.build(tmp_path, character={"language": language}), Words(language)
     home_of, food, trip, ex, sea, shared, birthday = PARTS[language]
     with (
         home.open(silent()) as house,
         running(house) as url,
-        tab(browser, url, locale=LOCALES[language], **size) as page,
+        tab(browser, url, locale=LOCALES[language], color_scheme=scheme, **size) as page,
     ):
         for text in SAID[language]:
             ask(page, text)

@@ -50,7 +50,7 @@ ACUTE = ("threat", "emergency", "emergency_other")  # Here the emergency number 
 # A receipt is for none of these kinds of saying.
 HARM = frozenset({"hurt", "quarrel", "danger", "danger_other"})
 LIGHT = frozenset({"glad", "role", "takeback", "limit", "goodnight"})
-NO_NEWS = HARM | LIGHT | {"figure", "joke", "quote", "suppose"}
+NO_NEWS = HARM | LIGHT | {"figure", "joke", "other", "quote", "suppose"}
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
 
 
@@ -402,8 +402,7 @@ class _OfflineReply:
 
     def _news(self) -> list[str]:
         """The facts and plans of the message, told to the user: what a receipt is for, never beside joy or pain."""
-        saying = self.reading.saying
-        if saying.is_near_danger or saying.is_faint or not NO_NEWS.isdisjoint(self.kinds):
+        if self.reading.saying.is_near_danger or not NO_NEWS.isdisjoint(self.kinds):
             return []
         plans = [one for one in self._understood.events if one.status == "planned" and one.happened]
         sentences = [
