@@ -36,7 +36,7 @@ from moechat.reading.saying import DANGER, saying
 from moechat.rules.message import read
 from moechat.rules.reading import understand
 from moechat.settings.character import Character
-from moechat.when.names import has_han
+from moechat.when.names import chinese_number, has_han
 
 CHARACTERS = {"zh": Character(Path("青禾"), "青禾", "用户", "zh"), "en": Character(Path("Wren"), "Wren", "User", "en")}
 CLASSES = {
@@ -47,6 +47,7 @@ CLASSES = {
 }  # fmt: skip
 REFUSALS = [line for language in CHARACTERS for line in lines.says([], language)["eat_not"]]
 DAYS_APART = timedelta(days=4)
+CHINESE_NUMBER = re.compile("[零一二两三四五六七八九十百]+")
 PLAIN = ("plain", "fact", "plan")  # A receipt is right for these alone.
 
 
@@ -75,8 +76,10 @@ def told(row: Mapping[str, Any], says: Sequence[str], ask: str = "") -> tuple[li
 
 
 def holds(text: str, value: str) -> bool:
-    """Whether a text has one of the telling words of a value, or two characters of it that stand together."""
+    """Whether a text has one of the telling words of a value, or two characters of it that stand together, or its number."""
     text, value = text.casefold(), value.casefold()
+    if (number := CHINESE_NUMBER.search(value)) and str(round(chinese_number(number[0]) or 0)) in re.findall(r"\d+", text):
+        return True
     if has_han(value):
         return any(value[at : at + 2] in text for at in range(max(1, len(value) - 1)))
     return any(word[:4] in text for word in re.findall(r"\w+", value) if not is_stop_word(word))

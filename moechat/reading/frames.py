@@ -31,6 +31,7 @@ MESSAGES = "heard"  # The files of this name hold whole messages.
 SLOTS = 1 << 12
 NONE = "none"
 LIKELY = 0.5  # From this chance on a word belongs to a value; beside one half of it is enough.
+PART = 0.05  # The rest of a Chinese word is taken along from this chance on.
 LONGEST = 300  # characters that are read at a time
 _TOKEN = re.compile(r"[a-z]+(?:['’-][a-z]+)*|\d+(?:st|nd|rd|th)?|[^\W\d_a-z]+|\S", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?。！？\n…;；]")
@@ -233,25 +234,25 @@ def runs(row: Sequence[Token], names: Sequence[str], chances: Scores, own: Score
             last += 1
         score = float(chances[first : last + 1, kinds[at]].max())
         is_own = float(own[first : last + 1].mean())
-        while first > free and not row[first].begins:
+        while first > free and not row[first].begins and likely[first - 1] >= PART:
             first -= 1
-        while last < len(row) - 1 and not row[last].ends:
+        while last < len(row) - 1 and not row[last].ends and likely[last + 1] >= PART:
             last += 1
         yield Value(names[kinds[at]], row[first].start, row[last].end, score, is_own)
         at = free = last + 1
 
 
-def chance(text: str, words: str, kinds: Collection[str] = (), *, of_user: bool = False) -> float | None:
-    """How likely ``words`` of a text state something of some kinds, or of any, and with ``of_user`` that of the user.
+def chance(text: str, words: str, kinds: Collection[str] = ()) -> tuple[float, float] | None:
+    """How likely ``words`` of a text state something of some kinds, or of any, and how likely what they state is the user's.
 
     None where they do not stand there, or nothing can be weighed.
     """
     columns = [at for at, kind in enumerate(load().kinds) if kind in kinds or (not kinds and kind != NONE)]
-    every: list[float] = []
+    every: list[tuple[float, float]] = []
     for part in passages(text):
         if (start := part.casefold().find(words.casefold())) >= 0 and can_weigh():
             end, (chances, own) = start + len(words), _weighed(part)
             places = [at for at, one in enumerate(tokens(part)) if one.start < end and one.end > start]
             likely = chances[places][:, columns].sum(axis=1)
-            every.append(float((likely * own[places] if of_user else likely).max(initial=0.0)))
+            every += zip(likely.tolist(), own[places].tolist(), strict=True)
     return max(every, default=None)

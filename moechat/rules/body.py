@@ -16,14 +16,14 @@ from statistics import fmean
 
 from moechat.model import FactDraft
 from moechat.reading import eating, frames
-from moechat.rules import foods
+from moechat.rules import foods, plain_facts
 from moechat.rules.clause import Clause, letters_of
 from moechat.rules.values import Speech
 
 NEAR = 0.25  # A part is of the user's own body where it lies so near to the examples,
 APART = 0.2  # and so much nearer than to any other kind,
-SURE = 0.5  # so much nearer, or
-STATED, STATING = 0.05, ("cannot", "diet", "ill", "illadj")  # so likely stated as one of these kinds.
+STATED, STATING = 0.05, ("cannot", "diet", "ill", "illadj")  # and is so likely stated as one of these kinds,
+SURE = 0.5  # or so much nearer.
 REFUTED = -0.1  # What the patterns heard is not the user's where it lies so much nearer to another kind.
 _TEMPLATES = {
     "zh": {"cannot": "用户不能碰{}", "has": "用户有{}", "is": "用户是{}", "takes": "用户在吃{}", "does": "用户{}"},
@@ -60,20 +60,17 @@ def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator
             *(("cannot", word) for word in foods.words(part.head)),
             *((how, one) for one, how in states.items()),
         ]:
-            if how == "takes" or part.own >= SURE or _stated(text, thing, part.head) >= STATED:
-                yield (
-                    clause,
-                    FactDraft(templates[how].format(thing), (), "attribute", "user", _KEYWORDS[how][zh], thing),
-                )
+            if how == "takes" or _is_stated(text, thing, part):
+                yield clause, FactDraft(templates[how].format(thing), (), "attribute", "user", _KEYWORDS[how][zh], thing)
 
 
-def _stated(text: str, thing: str, head: str) -> float:
-    """How likely a thing of a part is told as what the user's body does not take, or as what rules some out.
+def _is_stated(text: str, thing: str, part: FoodPart) -> bool:
+    """Whether a thing of a part is told as what the user's body does not take, or as what rules some out.
 
     One that was typed with a slip stands under another name: then by all that the head says.
     """
-    by_name = frames.chance(text, thing, STATING, of_user=True)
-    return by_name if by_name is not None else frames.chance(text, head.strip(), STATING, of_user=True) or 0.0
+    likely, own = frames.chance(text, thing, STATING) or frames.chance(text, part.head.strip(), STATING) or (0.0, 0.0)
+    return own >= plain_facts.OWN if likely >= STATED else part.own >= SURE
 
 
 def refuted(draft: FactDraft, text: str) -> bool:

@@ -68,7 +68,7 @@ def _is_heard(draft: FactDraft, text: str) -> bool:
     a body needs is kept where any hears it."""
     is_weighed = draft.polarity > 0 and draft.keyword not in _CARE
     chance = frames.chance(text, draft.target) if is_weighed else None
-    return chance is None or chance >= MAY_STATE
+    return chance is None or chance[0] >= MAY_STATE
 
 
 def _says(other: FactDraft, draft: FactDraft, is_beside: bool) -> bool:

@@ -79,6 +79,8 @@ def _form(value: Value, words: str, message: Speech, whose: str) -> str:
         return day_of(text, message) if patterns["DAY"].search(text) else text
     if value.kind == "job":
         return re.sub(r"^(?:an?|the) ", "", text, flags=re.IGNORECASE)
+    if value.kind == "origin":
+        text = text.removesuffix("人")
     if value.kind in ("kin", "pet"):
         is_half = re.search(r"(?:[和跟与、]|\band )$", words[: value.start])  # Of a list the half is not kept.
         return "" if is_half or message.names else text
