@@ -78,7 +78,8 @@ def told(row: Mapping[str, Any], says: Sequence[str], ask: str = "") -> tuple[li
 def holds(text: str, value: str) -> bool:
     """Whether a text has one of the telling words of a value, or two characters of it that stand together, or its number."""
     text, value = text.casefold(), value.casefold()
-    if (number := CHINESE_NUMBER.search(value)) and str(round(chinese_number(number[0]) or 0)) in re.findall(r"\d+", text):
+    number = CHINESE_NUMBER.search(value)
+    if number and str(round(chinese_number(number[0]) or 0)) in re.findall(r"\d+", text):
         return True
     if has_han(value):
         return any(value[at : at + 2] in text for at in range(max(1, len(value) - 1)))

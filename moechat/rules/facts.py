@@ -18,7 +18,7 @@ from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.table import Language, Row, table
 from moechat.rules.values import VALUES, YOUNGEST_USER, Speech, article, bare, is_name, names, thinned, trimmed
 
-MAY_STATE = 0.1  # A value of a pattern that is less likely one by the frames is none.
+MAY_STATE = 0.02  # A value of a pattern that is less likely one by the frames is none.
 _ABOUT_ME = re.compile(r"我|本人|\b(?:I|me|my)\b", re.I)
 _PRESUMING = ("said", "plan", "question", "wish", "uncertain")  # Even a question presumes that my dog Rex is mine.
 _BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")

@@ -16,7 +16,9 @@ from moechat.rules.table import PatternTable
 from moechat.rules.values import Speech, age_of, article, day_of
 from moechat.when.names import has_han
 
-LIKELY = 0.7  # A value that is less likely is not kept.
+# A value that is less likely is not kept, and of the kinds that are mistaken oftener none that is not sure.
+LIKELY, SURE = 0.7, 0.85
+MIXED = frozenset(("employer", "language", "like", "trade"))
 OWN = 0.7  # What is so likely the user's own is.
 _NAMES, _PROPER = ("kname", "pname"), ("name", "kname", "pname", "home", "origin", "employer", "school")
 _SMALL = re.compile(r"(?<![\w'’])(?!(?:an?|the|of|in|on|at|upon|near|outside|and|for)\b)[a-z]")
@@ -40,7 +42,7 @@ def heard(text: str, parts: Sequence[Clause], message: Speech) -> Iterator[tuple
 
 def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDraft | None:
     kind, patterns, row = value.kind, message.patterns, message.patterns.frames.get(value.kind)
-    if value.score < LIKELY or clause.mood in ("joke", "role"):
+    if value.score < (SURE if kind in MIXED else LIKELY) or clause.mood in ("joke", "role"):
         return None
     whose = clause.owner
     if value.own >= OWN and kind not in _NAMES:
