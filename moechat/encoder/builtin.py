@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,11 @@ class BuiltinEmbedder:
         if len(texts) > FEW:
             return self._encoded(texts)
         return self._latest(tuple(clean(text, self.max_chars) for text in texts)).copy()
+
+    def one_thread(self) -> AbstractContextManager[Any]:
+        """While this is open, numpy multiplies on one thread."""
+        one: AbstractContextManager[Any] = self._model().one_thread()
+        return one
 
     def in_context(self, words: Sequence[tuple[str, bool]]) -> Vectors:
         """(words, 1,280) float32: what the encoder makes of each word of a text in its place. ``words`` are those of the text,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,10 @@ class Weights(NumpyBackend):  # type: ignore[misc]
     def __init__(self, arrays: Arrays, pieces: Any) -> None:
         self.sp, self.threads, self._threadpool = pieces, 1, _limit()
         self.__dict__ |= _values(arrays)
+
+    def one_thread(self) -> AbstractContextManager[Any]:
+        """While this is open, BLAS has one thread: two of them spin where a matrix is small."""
+        return self._threadpool(limits=self.threads, user_api="blas") if self._threadpool else nullcontext()
 
     def states(self, ids: Sequence[int]) -> Vectors:
         """(pieces, 1,280) float32: what the encoder makes of each piece of one text beside those around it, before it sums them

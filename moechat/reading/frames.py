@@ -209,7 +209,8 @@ def passages(text: str) -> Iterator[str]:
 @lru_cache(maxsize=128)
 def _weighed(text: str) -> tuple[Scores, Scores]:
     """As ``Frames.chances`` has it; a passage is asked for more than once a turn."""
-    return load().chances(text)
+    with builtin().one_thread():
+        return load().chances(text)
 
 
 @lru_cache(maxsize=512)

@@ -61,10 +61,8 @@ def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator
             *((how, one) for one, how in states.items()),
         ]:
             if how == "takes" or _is_stated(text, thing, part):
-                yield (
-                    clause,
-                    FactDraft(templates[how].format(thing), (), "attribute", "user", _KEYWORDS[how][zh], thing),
-                )
+                sentence = templates[how].format(thing)
+                yield clause, FactDraft(sentence, (), "attribute", "user", _KEYWORDS[how][zh], thing)
 
 
 def _is_stated(text: str, thing: str, part: FoodPart) -> bool:
