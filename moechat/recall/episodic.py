@@ -28,7 +28,7 @@ from moechat.memory.matters import OpenMatter
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import Candidates, Episode, Exchange, Hit
-from moechat.reading.matter import LEAST, LIKELY, matter
+from moechat.reading.matter import LEAST, LIKELY
 from moechat.reading.saying import DANGER, saying
 from moechat.recall import touch
 from moechat.settings.prompts import Prompts
@@ -226,7 +226,7 @@ class Episodic:
     def open_matters(self, now: datetime) -> list[Episode]:
         """What moves the user's life now and is told as that, the weightiest first: of what only may be a matter none."""
         there, open_ = self.grave(self.episodes.view(now), now)
-        likely = [one for _, one in there if one.id in open_ and matter(one.event.text).score >= LIKELY]
+        likely = [one for _, one in there if one.id in open_ and open_[one.id].score >= LIKELY]
         return sorted(likely, key=lambda one: -open_[one.id].weight)
 
     def moving(self, now: datetime) -> list[str]:
