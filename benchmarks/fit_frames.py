@@ -30,18 +30,15 @@ EPOCHS, BATCH, RATE, DECAY, DROPPED = 12, 64, 2e-3, 1e-2, 0.3
 UNSEEN = 0.4  # Of this share of words their own letters are left out, as if nobody had seen them.
 MESSAGE_WEIGHT = 2.0  # A message counts as so many sentences of one kind.
 OWN_WEIGHT = 0.5
-OTHER_VALUE, SMALL, BARE = (
-    0.6,
-    0.5,
-    0.25,
-)  # Chances that a message is told with other values, in small letters, without marks.
+# Chances that a message is told with other values, in small letters, without marks.
+OTHER_VALUE, SMALL, BARE = 0.6, 0.5, 0.25
 SENTENCES_STEP = 2  # Of sentences of one kind one in so many is taken.
 LEFT_OUT = 10
-# Sayings of these kinds state no fact.
-NO_FACT = frozenset(
-    "everyday day joke figure quote suppose question greeting goodnight other record role advice plan quarrel hurt glad "
-    "takeback limit".split()
+# Sayings of these kinds tell of nothing that moves a life, and those of these and six more state no fact.
+NO_MATTER = frozenset(
+    "everyday day joke figure quote suppose question greeting goodnight other record role advice".split()
 )
+NO_FACT = NO_MATTER | frozenset("plan quarrel hurt glad takeback limit".split())
 
 
 class Network(nn.Module):
@@ -90,8 +87,7 @@ class Read:
         self.forms = torch.from_numpy(frames.forms(of.text))
         spans = [next((one for one in of.values if one.start <= at.start < one.end), None) for at in row]
         self.kinds = torch.tensor([kinds.index(one.kind) if one else 0 for one in spans])
-        self.own = torch.tensor([one.own if one else -1.0 for one in spans])
-        self.own[:] = self.own if of.is_message else -1.0
+        self.own = torch.tensor([one.own if one and of.is_message else -1.0 for one in spans])  # -1 where nobody says
         self.weight = MESSAGE_WEIGHT if of.is_message else 1.0
 
 
@@ -109,7 +105,6 @@ def learned(read: Sequence[Read], kinds: Sequence[str], seed: int) -> dict[str, 
     moves = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
     slower = torch.optim.lr_scheduler.OneCycleLR(moves, RATE, total_steps=steps, pct_start=0.1)
     for epoch in range(EPOCHS):
-        network.train()
         lost = 0.0
         for batch in batches(read, chance):
             lengths = torch.tensor([len(one.kinds) for one in batch])
@@ -220,6 +215,7 @@ def taught(of: Sequence[Frame], kinds: Sequence[str], seeds: Sequence[int] = SEE
 
 def fit_frames() -> None:
     """Learn the frames, once with a tenth of the messages left out to tell what is found in them."""
+    torch.set_num_threads(1)
     of = all_examples()
     kinds = [frames.NONE, *sorted({value.kind for one in of for value in one.values})]
     is_out = [one.is_message and at % LEFT_OUT == 0 for at, one in enumerate(of)]
@@ -229,5 +225,4 @@ def fit_frames() -> None:
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     fit_frames()

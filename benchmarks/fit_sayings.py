@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
-from benchmarks.fit_frames import fit_frames
+from benchmarks.fit_frames import NO_MATTER, fit_frames
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames, nearness
 from moechat.reading.about import ABOUT
@@ -41,11 +41,7 @@ RARE = 2  # A run of letters counts from this many examples on.
 FLOORS = {DANGER: -1.0, DANGER_OTHER: 0.0}
 MASKED_STEP = 8  # Of what frames tell as so, one in so many is an example of what is not over.
 FINDING_RIDGE = 0.5
-# Sayings of these kinds tell of nothing that moves a life; every second of them is enough.
-NO_MATTER = frozenset(
-    "everyday day joke figure quote suppose question greeting goodnight other record role advice".split()
-)
-NO_MATTER_STEP = 2
+NO_MATTER_STEP = 2  # Of sayings that tell of nothing that moves a life every second is enough.
 NO_LIMIT_STEP = 3  # Of sayings that set no limit one in so many is an example of those.
 # Sayings that may ask for what is asked; of all others one in so many is an example of none.
 MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other takeback none".split()), 6
@@ -221,7 +217,7 @@ if __name__ == "__main__":
     fit(ABOUT, {}, chatter[::ABOUT_STEP])
     spoken = [Example(one.text, "sets" if one.kind == "limit" else EVERYDAY) for one in examples(SAYINGS)]
     fit(LIMITS, {}, [one for at, one in enumerate(spoken) if one.kind != EVERYDAY or at % NO_LIMIT_STEP == 0])
-    fit(ENDED, {}, with_masks(frames.examples())[::MASKED_STEP])
+    fit(ENDED, {}, with_masks([one for one in frames.examples() if not one.is_message])[::MASKED_STEP])
     fit(EATING, {})
     fit(DANGERS, FLOORS, examples(SAYINGS))
     fit_findings()

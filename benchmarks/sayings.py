@@ -47,7 +47,7 @@ CLASSES = {
 }  # fmt: skip
 REFUSALS = [line for language in CHARACTERS for line in lines.says([], language)["eat_not"]]
 DAYS_APART = timedelta(days=4)
-CHINESE_NUMBER = re.compile("[零一二两三四五六七八九十百]+")
+CHINESE_AGE = re.compile("([零一二两三四五六七八九十百]+)(?:岁|周岁)?")
 PLAIN = ("plain", "fact", "plan")  # A receipt is right for these alone.
 
 
@@ -76,10 +76,10 @@ def told(row: Mapping[str, Any], says: Sequence[str], ask: str = "") -> tuple[li
 
 
 def holds(text: str, value: str) -> bool:
-    """Whether a text has one of the telling words of a value, or two characters of it that stand together, or its number."""
+    """Whether a text has one of the telling words of a value, two characters of it that stand together, or the age that it is."""
     text, value = text.casefold(), value.casefold()
-    number = CHINESE_NUMBER.search(value)
-    if number and str(round(chinese_number(number[0]) or 0)) in re.findall(r"\d+", text):
+    number = CHINESE_AGE.fullmatch(value)
+    if number and str(round(chinese_number(number[1]) or 0)) in re.findall(r"\d+", text):
         return True
     if has_han(value):
         return any(value[at : at + 2] in text for at in range(max(1, len(value) - 1)))

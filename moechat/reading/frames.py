@@ -3,9 +3,9 @@ does, by examples.
 
 The examples stand in ``frames/KIND.LANGUAGE.txt``, one a line, with what they state in brackets: "i'm [name mara], [age 34]". A
 line without brackets states nothing, though its words look like it. Those of ``heard.LANGUAGE.txt`` are whole messages, and a
-star behind a kind says that it is somebody else's: "my sister is [job* a vet]". ``make sayings`` weighs them
-and writes ``frames.npz``: a small network (gated recurrent units, Cho et al. 2014, read forward and backward) over what the
-built-in embedding makes of each word in its place.
+star behind a kind says that it is somebody else's: "my sister is [job* a vet]"; ``heard_before`` has those of the tables and of
+the sets of tests/rules that were looked at. ``make sayings`` learns from them and writes ``frames.npz``: a small network (gated
+recurrent units, Cho et al. 2014, read forward and backward) over what the built-in embedding makes of each word in its place.
 """
 
 from __future__ import annotations

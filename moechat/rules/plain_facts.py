@@ -1,5 +1,5 @@
-"""Facts by frames: the values that ``reading/frames`` hears in a message, whose each is by its clause, and the sentence it is
-kept as; the table has that under [frames].
+"""Facts by frames: the values that ``reading/frames`` hears in a message, whose each is that is not the user's by its clause, and
+the sentence it is kept as; the table has that under [frames].
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ def heard(text: str, parts: Sequence[Clause], message: Speech) -> Iterator[tuple
             if place is None or words.rfind("《", 0, value.start) > words.rfind("》", 0, value.start):  # within a title
                 continue
             at = place
-            draft = _draft(value, words, parts[place], message)
-            if draft:
+            if draft := _draft(value, words, parts[place], message):
                 yield parts[place], draft
 
 
@@ -74,11 +73,11 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
 
 def _form(value: Value, words: str, message: Speech, whose: str) -> str:
     """A value as it is kept; empty where its form is that of something else."""
-    text, patterns = words[value.start : value.end], message.patterns
+    text = words[value.start : value.end]
     if value.kind == "age":
         return age_of(text, is_user=whose == USER)
     if value.kind == "birthday":
-        return day_of(text, message) if patterns["DAY"].search(text) else text
+        return day_of(text, message)
     if value.kind == "job":
         return re.sub(r"^(?:an?|the) ", "", text, flags=re.IGNORECASE)
     if value.kind == "origin":

@@ -141,10 +141,9 @@ def age_of(text: str, *, is_user: bool) -> str:
 
 
 def day_of(text: str, message: Speech) -> str:
-    """A day of the year, or a feast as it is called."""
-    if match := message.patterns["DAY"].search(text):
-        return next(iter(_day(match, message)), "")
-    return text if message.patterns["FEAST"].fullmatch(text) and not message.holds("DAY") else ""
+    """A day of the year, or what it is called (Boxing Day, 腊八); empty for one that there is not."""
+    match = message.patterns["DAY"].search(text)
+    return next(iter(_day(match, message)), "") if match else text
 
 
 def _age(match: re.Match[str], _message: Speech) -> list[str]:
