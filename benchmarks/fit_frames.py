@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from moechat.reading import frames
+from moechat.reading import frames, network
 from moechat.reading.frames import Frame, Frames, Value
 from moechat.reading.nearness import examples
 from moechat.reading.saying import SAYINGS
@@ -41,13 +41,13 @@ NO_MATTER = frozenset(
 NO_FACT = NO_MATTER | frozenset("plan quarrel hurt glad takeback limit".split())
 
 
-class Network(nn.Module):
+class Learner(nn.Module):
     """As ``Frames`` reads it."""
 
     def __init__(self, kinds: int) -> None:
         super().__init__()
         self.projection = nn.Linear(STATE, NARROW)
-        self.forms = nn.Embedding(frames.SLOTS, FORM)
+        self.forms = nn.Embedding(network.SLOTS, FORM)
         nn.init.normal_(self.forms.weight, std=0.1)
         self.gates = nn.GRU(NARROW + FORM, HIDDEN, batch_first=True, bidirectional=True)
         self.kinds = nn.Linear(2 * HIDDEN, kinds + 1)
@@ -82,9 +82,9 @@ class Read:
     """An example as the network takes it."""
 
     def __init__(self, of: Frame, kinds: Sequence[str]) -> None:
-        row = frames.tokens(of.text)
-        self.states = torch.from_numpy(frames.in_context(of.text).astype(np.float16))
-        self.forms = torch.from_numpy(frames.forms(of.text))
+        row = network.tokens(of.text)
+        self.states = torch.from_numpy(network.in_context(of.text).astype(np.float16))
+        self.forms = torch.from_numpy(network.forms(of.text))
         spans = [next((one for one in of.values if one.start <= at.start < one.end), None) for at in row]
         self.kinds = torch.tensor([kinds.index(one.kind) if one else 0 for one in spans])
         self.own = torch.tensor([one.own if one and of.is_message else -1.0 for one in spans])  # -1 where nobody says
@@ -100,16 +100,16 @@ def learned(read: Sequence[Read], kinds: Sequence[str], seed: int) -> dict[str, 
     """The arrays of a network of the examples in ``read``."""
     torch.manual_seed(seed)
     chance = np.random.default_rng(seed)
-    network = Network(len(kinds))
+    learner = Learner(len(kinds))
     steps = EPOCHS * (len(read) // BATCH + 1)
-    moves = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
+    moves = torch.optim.AdamW(learner.parameters(), lr=RATE, weight_decay=DECAY)
     slower = torch.optim.lr_scheduler.OneCycleLR(moves, RATE, total_steps=steps, pct_start=0.1)
     for epoch in range(EPOCHS):
         lost = 0.0
         for batch in batches(read, chance):
             lengths = torch.tensor([len(one.kinds) for one in batch])
             states, forms = padded([one.states for one in batch]).float(), padded([one.forms for one in batch])
-            scores = network(states, forms, lengths)
+            scores = learner(states, forms, lengths)
             is_there = torch.arange(scores.shape[1])[None] < lengths[:, None]
             truth, own = padded([one.kinds for one in batch])[is_there], padded([one.own for one in batch])[is_there]
             weights = torch.tensor([one.weight for one in batch])[:, None].expand_as(is_there)[is_there]
@@ -123,12 +123,12 @@ def learned(read: Sequence[Read], kinds: Sequence[str], seed: int) -> dict[str, 
                 )
             moves.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
             moves.step()
             slower.step()
             lost += loss.item()
         print(f"  {epoch + 1} of {EPOCHS}: {lost:.2f}", flush=True)
-    return network.arrays()
+    return learner.arrays()
 
 
 def joined(networks: Sequence[dict[str, np.ndarray]], kinds: Sequence[str]) -> Frames:
@@ -179,7 +179,7 @@ def measured(near: Frames, of: Sequence[Frame]) -> None:
     """Print what is found of the values in ``of``, and what is right of those that are heard, by kind."""
     wanted, found, heard, right, whose = Counter[str](), Counter[str](), Counter[str](), Counter[str](), Counter[bool]()
     for one in of:
-        values = list(frames.runs(frames.tokens(one.text), near.kinds, *near.chances(one.text)))
+        values = list(frames.runs(network.tokens(one.text), near.kinds, *near.chances(one.text)))
         for value in one.values:
             wanted[value.kind] += 1
             found[value.kind] += any(meets(value, other) for other in values)
@@ -221,7 +221,7 @@ def fit_frames() -> None:
     is_out = [one.is_message and at % LEFT_OUT == 0 for at, one in enumerate(of)]
     near = taught([one for one, out in zip(of, is_out, strict=True) if not out], kinds)
     measured(near, [one for one, out in zip(of, is_out, strict=True) if out])
-    taught(of, kinds).save()
+    taught(of, kinds).save(frames.FITTED)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,12 @@ does, by examples.
 The examples stand in ``frames/KIND.LANGUAGE.txt``, one a line, with what they state in brackets: "i'm [name mara], [age 34]". A
 line without brackets states nothing, though its words look like it. Those of ``heard.LANGUAGE.txt`` are whole messages, and a
 star behind a kind says that it is somebody else's: "my sister is [job* a vet]"; ``heard_before`` has those of the tables and of
-the sets of tests/rules that were looked at. ``make sayings`` learns from them and writes ``frames.npz``: a small network (gated
-recurrent units, Cho et al. 2014, read forward and backward) over what the built-in embedding makes of each word in its place.
+the sets of tests/rules that were looked at. ``make sayings`` learns from them and writes ``frames.npz``, read by ``network``.
 """
 
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -19,21 +17,17 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moechat.encoder.builtin import builtin
-from moechat.language import words
 from moechat.reading.nearness import Scores, can_weigh
-from moechat.when.names import HAN_CHARACTER, has_han
+from moechat.reading.network import Network, Token, tokens
 
 FOLDER, FITTED = (Path(__file__).with_name(name) for name in ("frames", "frames.npz"))
 MESSAGES = "heard"  # The files of this name hold whole messages.
-SLOTS = 1 << 12
 NONE = "none"
 LIKELY = 0.5  # From this chance on a word belongs to a value; beside one half of it is enough.
 PART = 0.05  # The rest of a Chinese word is taken along from this chance on.
 LONGEST = 300  # characters that are read at a time
-_TOKEN = re.compile(r"[a-z]+(?:['’-][a-z]+)*|\d+(?:st|nd|rd|th)?|[^\W\d_a-z]+|\S", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?。！？\n…;；]")
 _MARKED = re.compile(r"\[(\w+)(\*?) ([^\]]+)\]")
 
@@ -83,118 +77,22 @@ def _frame(line: str, *, is_message: bool) -> Frame:
     return Frame(text + line[last:], tuple(values), is_message)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A Latin word, a number, a mark or a Chinese character. ``whole`` is the Chinese word that it is part of, ``sort`` that
-    word's kind in a dictionary; ``begins`` and ``ends`` say whether the word does so with it."""
-
-    start: int
-    end: int
-    text: str
-    whole: str
-    sort: str = ""
-    begins: bool = True
-    ends: bool = True
-
-
-@lru_cache(maxsize=256)
-def tokens(text: str) -> tuple[Token, ...]:
-    spans: list[tuple[int, int, str]] = []
-    folded, at = text.lower(), 0
-    for word, sort in words.kinds(text) if has_han(text) else ():
-        if (place := folded.find(word.lower(), at)) >= 0:
-            at = place + len(word)
-            spans.append((place, at, sort))
-    row: list[Token] = []
-    place = 0
-    for match in _TOKEN.finditer(text):
-        is_han = HAN_CHARACTER.match(match[0]) is not None
-        for start in range(match.start(), match.end()) if is_han else (match.start(),):
-            end = start + 1 if is_han else match.end()
-            while place < len(spans) and spans[place][1] <= start:
-                place += 1
-            own = folded[start:end].replace("’", "'").replace("'", "") or "'"
-            if is_han and place < len(spans) and spans[place][0] <= start:
-                first, last, sort = spans[place]
-                row.append(Token(start, end, own, folded[first:last], sort, start == first, end == last))
-            else:
-                row.append(Token(start, end, own, own))
-    return tuple(row)
-
-
-def in_context(text: str) -> Scores:
-    """(tokens, 1,280) float32: what the built-in embedding makes of each token. Raises EmbeddingError without it."""
-    row = tokens(text)
-    return builtin().in_context(
-        [(text[one.start : one.end], one.start == 0 or text[one.start - 1].isspace()) for one in row]
-    )
-
-
-def forms(text: str) -> NDArray[np.int64]:
-    """(tokens, 4): the slots of a token itself, of the word that it is part of, of that word's kind, and of how it is written;
-    the first two name a word that may not be among the examples."""
-    rows = [
-        (f"o {one.text}", f"w {one.whole}", f"s {one.sort}{one.begins}{one.ends}", f"f {_form(text, one)}")
-        for one in tokens(text)
-    ]
-    return np.array([[zlib.crc32(name.encode()) % SLOTS for name in names] for names in rows], np.int64).reshape(-1, 4)
-
-
-def _form(text: str, one: Token) -> str:
-    if one.text[0].isdigit():
-        return f"0{min(len(one.text), 5)}"
-    if one.text[0].isascii() and one.text[0].isalpha():
-        return "A" if text[one.start].isupper() else "a"
-    return "h" if one.text.isalnum() else "."
-
-
-@dataclass(frozen=True)
-class Frames:
-    """``kinds`` of values, the first of which is ``none``; ``arrays`` as ``load`` names them; ``examples`` is their digest."""
-
-    kinds: tuple[str, ...]
-    arrays: dict[str, Scores]
-    examples: str
+class Frames(Network):
+    """Of ``kinds`` the first is ``none``; ``arrays`` has their layer too: ``kinds`` (networks, 2 h, kinds + 1), the last of which
+    is whether it is the user's."""
 
     def chances(self, text: str) -> tuple[Scores, Scores]:
         """(tokens, kinds) float32: how likely each token is of a kind, and (tokens,): how likely what it states is the user's."""
-        of = self.arrays
-        inner = np.tanh(in_context(text) @ of["projection"] + of["projection_bias"][:, None])
-        read = np.concatenate([inner, of["forms"][:, forms(text)].sum(axis=2)], axis=2)
-        both = np.stack([read, read[:, ::-1]], axis=1)  # forward and backward
-        entering = both @ of["entering"] + of["entering_bias"][:, :, None]
-        count, size = len(inner), of["staying"].shape[2]
-        state = np.zeros((count, 2, 1, size), np.float32)
-        seen = np.empty((count, 2, read.shape[1], size), np.float32)
-        for at in range(read.shape[1]):
-            staying = state @ of["staying"] + of["staying_bias"][:, :, None]
-            gates = 1 / (1 + np.exp(-(entering[:, :, at : at + 1, : 2 * size] + staying[..., : 2 * size])))
-            new = np.tanh(entering[:, :, at : at + 1, 2 * size :] + gates[..., :size] * staying[..., 2 * size :])
-            state = new + gates[..., size:] * (state - new)
-            seen[:, :, at] = state[:, :, 0]
-        around = np.concatenate([seen[:, 0], seen[:, 1, ::-1]], axis=2)
-        scores = around @ of["kinds"] + of["kinds_bias"][:, None]
+        scores = self.scores(self.read(text), "kinds")
         powers = np.exp(scores[..., :-1] - scores[..., :-1].max(axis=2, keepdims=True))
         chances: Scores = (powers / powers.sum(axis=2, keepdims=True)).mean(axis=0)
         own: Scores = (1 / (1 + np.exp(-scores[..., -1]))).mean(axis=0)
         return chances, own
 
-    def save(self) -> None:
-        kept = {name: array.astype(np.float16) for name, array in self.arrays.items()}
-        np.savez_compressed(FITTED, names=np.array(self.kinds), examples=np.array(self.examples), **kept)  # type: ignore[arg-type]
-
 
 @cache
 def load() -> Frames:
-    """What ``save`` stored, of networks whose chances are averaged.
-
-    ``projection`` (networks, 1,280, n) of what the embedding makes of a token, ``forms`` (networks, SLOTS, m); of the two
-    readings ``entering`` (networks, 2, n + m, 3 h) and ``staying`` (networks, 2, h, 3 h), their gates in the order reset,
-    update, new; ``kinds`` (networks, 2 h, kinds + 1), the last of which is whether it is the user's; and their biases.
-    """
-    with np.load(FITTED) as stored:
-        arrays = {name: stored[name].astype(np.float32) for name in stored.files if name not in ("names", "examples")}
-        return Frames(tuple(stored["names"].tolist()), arrays, str(stored["examples"]))
+    return Frames.load(FITTED)
 
 
 def passages(text: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moechat.model import Exchange
-from moechat.reading import frames
+from moechat.reading import frames, network
 from moechat.rules.reading import understand
 
 AT = datetime(2026, 5, 4, 20, tzinfo=UTC)
@@ -57,9 +57,9 @@ def test_what_another_has_is_not_the_users() -> None:
 def test_a_passage_is_read_as_gated_recurrent_units_read_it() -> None:
     text, of = "i'm mara and 我养了两只猫", frames.load().arrays
 
-    def read(states: list[np.ndarray], network: int, way: int) -> list[np.ndarray]:
-        entering, staying = (of[name][network, way] for name in ("entering", "staying"))
-        entering_bias, staying_bias = (of[f"{name}_bias"][network, way] for name in ("entering", "staying"))
+    def read(states: list[np.ndarray], at: int, way: int) -> list[np.ndarray]:
+        entering, staying = (of[name][at, way] for name in ("entering", "staying"))
+        entering_bias, staying_bias = (of[f"{name}_bias"][at, way] for name in ("entering", "staying"))
         state, seen = np.zeros(len(staying)), []
         for one in states:
             enter = np.split(one @ entering + entering_bias, 3)
@@ -70,14 +70,14 @@ def test_a_passage_is_read_as_gated_recurrent_units_read_it() -> None:
         return seen
 
     every = []
-    for network, forms in enumerate(of["forms"]):
-        inner = np.tanh(frames.in_context(text) @ of["projection"][network] + of["projection_bias"][network])
+    for at, forms in enumerate(of["forms"]):
+        inner = np.tanh(network.in_context(text) @ of["projection"][at] + of["projection_bias"][at])
         states = [
             np.append(one, sum(forms[slot] for slot in slots))
-            for one, slots in zip(inner, frames.forms(text), strict=True)
+            for one, slots in zip(inner, network.forms(text), strict=True)
         ]
-        both = zip(read(states, network, 0), read(states[::-1], network, 1)[::-1], strict=True)
-        scores = [np.append(*pair) @ of["kinds"][network] + of["kinds_bias"][network] for pair in both]
+        both = zip(read(states, at, 0), read(states[::-1], at, 1)[::-1], strict=True)
+        scores = [np.append(*pair) @ of["kinds"][at] + of["kinds_bias"][at] for pair in both]
         every.append([np.exp(one[:-1]) / np.exp(one[:-1]).sum() for one in scores])
     chances, _ = frames.load().chances(text)
     assert np.allclose(chances, np.mean(every, axis=0), atol=1e-4)
