@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from moechat.language.association import base_words, expand, read_table, shipped
 from moechat.memory.cooccurrence import Cooccurrence
 from moechat.memory.entities import PLANS, Asked, EntityIndex
-from moechat.memory.filed_facts import group
+from moechat.memory.filed_facts import FactView, FiledFacts, group
 from moechat.model import Fact, FactDraft
 
 NOW = datetime(2025, 5, 20, 15, tzinfo=timezone(timedelta(hours=8)))
@@ -118,6 +118,10 @@ def measured(make: Callable[[], object]) -> tuple[object, float, float]:
     return made, round(took, 1), round(held, 1)
 
 
+def indexed(files: FiledFacts, known: Sequence[Fact]) -> EntityIndex:
+    return EntityIndex(FactView(files, files.filed(known)))
+
+
 def run(event_count: int, fact_count: int, query_count: int) -> list[dict[str, object]]:
     rng = random.Random(4)
     words = vocabulary()
@@ -134,11 +138,11 @@ def run(event_count: int, fact_count: int, query_count: int) -> list[dict[str, o
         return source
 
     together, gather_ms, gather_mb = measured(gather)
-    index, index_ms, index_mb = measured(lambda: EntityIndex(known, user_name=USER, character_name=CHARACTER))
+    index, index_ms, index_mb = measured(lambda: indexed(FiledFacts(USER, CHARACTER), known))
     assert isinstance(together, Cooccurrence) and isinstance(index, EntityIndex)
     newer = facts(1, words, random.Random(5))
     start = time.perf_counter()
-    EntityIndex([*known, *newer], user_name=USER, character_name=CHARACTER, before=index)
+    indexed(index.view.files, [*known, *newer])
     again_ms = round((time.perf_counter() - start) * 1000, 1)
     rows: list[dict[str, object]] = [
         {"stage": "words told together: built", "ms": gather_ms, "mb": gather_mb},

@@ -11,21 +11,18 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 
-from moechat.containment import Containment, NamedText
+from moechat.containment import NamedText
 from moechat.cue import Cue
 from moechat.index.dense import Dense
-from moechat.index.postings import Postings
 from moechat.index.vector_rows import Ints, Keys, text_key
 from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
-from moechat.memory.contradiction import Matter, entity, keyword_class, matters, relation, rivals
-from moechat.memory.filed_facts import NEVER_SEARCHED
+from moechat.memory.contradiction import entity, keyword_class, relation
+from moechat.memory.filed_facts import NEVER_SEARCHED, FactView, FiledFacts
 from moechat.model import Fact, FactDraft, Hit, Understanding
 from moechat.reading.patterns import patterns
 from moechat.rules.boundaries import concerns
@@ -84,105 +81,20 @@ def held_before(history: Sequence[Fact], current: Mapping[str, Fact], hidden: fr
 
 
 @dataclass(frozen=True)
-class _FoundFacts:
-    """Facts under one mask, where their vectors stand, and their words."""
+class FoundFacts(FactView):
+    """Facts under one mask, and where their vectors stand."""
 
-    facts: Sequence[Fact]
     table: VectorTable | None  # of the embedding model that serves
     kept_since: object  # the table, and how often it had lost a vector: what stood there since then stands there
     vectors: Ints  # by place, -1 for a fact that has none
-    reads: _ReadFacts
-    places: Mapping[int, int]  # by the number under which it is read
-
-    def by_word(self, word: str) -> list[int]:
-        """Places of the facts with a content word, ascending."""
-        return self._at(self.reads.words.of(word))
-
-    def by_class(self, name: str) -> list[int]:
-        """Places of what is known of the user in a class, ascending."""
-        return self._at(self.reads.classes.of(name))
-
-    @cached_property
-    def by_id(self) -> Mapping[str, Fact]:
-        return {fact.id: fact for fact in self.facts}
-
-    @cached_property
-    def delicate(self) -> Sequence[tuple[str, Sequence[str], str]]:
-        return [(f.id, f.draft.sources, f.text) for f in self.facts if f.draft.mark == "delicate"]
-
-    @cached_property
-    def boundaries(self) -> list[Fact]:
-        return [fact for fact in self.facts if fact.draft.kind == "boundary"]
-
-    def rivals(self, draft: FactDraft) -> list[Fact]:
-        """The facts that a draft may restate or contradict, in order."""
-        return [self.facts[i] for i in self._at({n for matter in rivals(draft) for n in self.reads.matters.of(matter)})]
-
-    def _at(self, numbers: Collection[int]) -> list[int]:
-        return sorted(self.places[number] for number in numbers if number in self.places)
-
-
-@dataclass(frozen=True, slots=True)
-class _ReadFact:
-    """What is worked out once of a fact, under a number of its own."""
-
-    number: int
-    draft: FactDraft
-    words: frozenset[str]
-    classes: tuple[str, ...]
-    matters: frozenset[Matter]
-
-
-class _ReadFacts:
-    """What the current facts are found by. A fact joins and leaves by itself, so that a change costs what changed. One thread
-    changes it at a time; readers need no lock."""
-
-    def __init__(self, contained: Containment) -> None:
-        self._contained = contained
-        self._next = count()
-        self._by_id: dict[str, _ReadFact] = {}
-        self.words: Postings[str] = Postings()
-        self.classes: Postings[str] = Postings()
-        self.matters: Postings[Matter] = Postings()
-
-    def places(self, facts: Sequence[Fact]) -> dict[int, int]:
-        """Number → place of each of these facts; from now on there are no others."""
-        places = {self._read(fact).number: i for i, fact in enumerate(facts)}
-        if len(self._by_id) > len(places):
-            for id_ in self._by_id.keys() - {fact.id for fact in facts}:
-                self._remove(id_)
-        return places
-
-    def _read(self, fact: Fact) -> _ReadFact:
-        """What is worked out of a fact, once as long as it says the same."""
-        read, draft = self._by_id.get(fact.id), fact.draft
-        if read is not None and (read.draft is draft or read.draft == draft):
-            return read
-        if read is not None:
-            self._remove(fact.id)
-        record, text = NamedText(fact.id, fact.text), fact.text
-        keywords: list[str] = self._contained.run("words", record, lambda: words.keywords(text, top_k=20), [])
-        classes = (keyword_class(draft),) if draft.entity == "user" else ()
-        read = _ReadFact(next(self._next), draft, frozenset(keywords), classes, frozenset(matters(draft)))
-        self.words.add(read.number, read.words)
-        self.classes.add(read.number, read.classes)
-        self.matters.add(read.number, read.matters)
-        self._by_id[fact.id] = read
-        return read
-
-    def _remove(self, id_: str) -> None:
-        read = self._by_id.pop(id_)
-        self.words.remove(read.number, read.words)
-        self.classes.remove(read.number, read.classes)
-        self.matters.remove(read.number, read.matters)
 
 
 @dataclass
 class _Snapshot:
     """Some facts as they were last looked at, under a key that says whether they still are."""
 
-    reads: _ReadFacts
-    facts: _FoundFacts | None = None
+    files: FiledFacts
+    view: FoundFacts | None = None
     key: tuple[object, ...] = ()
 
 
@@ -192,32 +104,39 @@ class CoreMemory:
     Reads are lock-free on a snapshot; a change of facts, mask or model makes a new one.
     """
 
-    def __init__(self, store: Store, dense: Dense, official: Callable[[], Sequence[Fact]] = tuple) -> None:
+    def __init__(
+        self,
+        store: Store,
+        dense: Dense,
+        official: Callable[[], Sequence[Fact]] = tuple,
+        names: tuple[str, str] = ("", ""),
+    ) -> None:
+        """``names`` are the user's and the character's."""
         self._store, self._dense, self._official = store, dense, official
         self._lock = threading.Lock()
-        self._current, self._over = (_Snapshot(_ReadFacts(store.contained)) for _ in range(2))
+        self._current, self._over = (_Snapshot(FiledFacts(*names, store.contained)) for _ in range(2))
         self._former: tuple[object, Sequence[Former]] | None = None
 
     def current(self) -> list[Fact]:
         """Visible facts that nothing visible supersedes, oldest first, the author's before them."""
-        return list(self._now().facts)
+        return list(self.now().facts)
 
     def holding(self, ids: Collection[str]) -> dict[str, Fact]:
         """Those of these that are current, by id, in the order of ``ids``."""
-        by_id = self._now().by_id
+        by_id = self.now().by_id
         return {id_: by_id[id_] for id_ in ids if id_ in by_id}
 
     def delicate(self) -> Sequence[tuple[str, Sequence[str], str]]:
         """(id, sources, text) of the current facts that are delicate."""
-        return self._now().delicate
+        return self.now().delicate
 
     def boundaries(self) -> list[Fact]:
         """What the user asks to be kept to, oldest first."""
-        return self._now().boundaries
+        return self.now().boundaries
 
     def off_limits(self, text: str) -> list[str]:
         """What is not to be raised, in all its names, unless ``text`` touches it."""
-        now, targets = self._now(), list[str]()
+        now, targets = self.now(), list[str]()
         for target in filter(None, (fact.draft.target for fact in now.boundaries)):
             others = (now.facts[place].draft for word in target.split() for place in now.by_word(words.fold(word)))
             bonds = (one for one in others if one.kind == "relation" or keyword_class(one) == "partner")
@@ -227,7 +146,7 @@ class CoreMemory:
 
     def of_classes(self, names: Iterable[str], count: int) -> list[list[Fact]]:
         """For each class (contradiction.CLASSES), its ``count`` newest current facts of the user, the newest first."""
-        now = self._now()
+        now = self.now()
         return [[now.facts[place] for place in now.by_class(name)[: -count - 1 : -1]] for name in names]
 
     def history(self) -> list[Fact]:
@@ -245,7 +164,7 @@ class CoreMemory:
         """What held before, the oldest first."""
         key = (self._store.findings.facts_generation(), self._store.hidden())
         if self._former is None or self._former[0] != key:
-            self._former = key, held_before(self.history(), self._now().by_id, key[1])
+            self._former = key, held_before(self.history(), self.now().by_id, key[1])
         return self._former[1]
 
     def keys(self) -> Keys:
@@ -256,7 +175,7 @@ class CoreMemory:
         """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
         share a content word with it, the same number at most. Best first. ``former``: of those that held before."""
         over = self.former() if former else ()
-        now = self._seen(self._over, (over,), lambda: [one.fact for one in over]) if former else self._now()
+        now = self._seen(self._over, (over,), lambda: [one.fact for one in over]) if former else self.now()
         if not now.facts:
             return []
         scores: dict[int, float] = {}
@@ -279,7 +198,7 @@ class CoreMemory:
             hits.append(Hit("core", "profile", fact.id, fact.text, score, fact.at, rests_on, parts, named))
         return hits
 
-    def _sharing(self, now: _FoundFacts, cue: Cue) -> dict[int, list[str]]:
+    def _sharing(self, now: FoundFacts, cue: Cue) -> dict[int, list[str]]:
         """Facts that have content words of the text, and which."""
         shared: dict[int, list[str]] = {}
         for word in sorted(set(cue.once("keywords", lambda: words.keywords(cue.query, top_k=20)))):
@@ -292,20 +211,21 @@ class CoreMemory:
                     shared.setdefault(i, []).append(question[0])
         return shared
 
-    def _now(self) -> _FoundFacts:
+    def now(self) -> FoundFacts:
+        """The current facts, and what finds them."""
         hidden, official, findings = self._store.hidden(), self._official(), self._store.findings
         return self._seen(
             self._current, (findings.facts_generation(), hidden, official),
             lambda: [one for one in visible([*official, *findings.facts()], hidden) if one.draft.kind not in APART],
         )  # fmt: skip
 
-    def _seen(self, last: _Snapshot, of: tuple[object, ...], facts_of: Callable[[], list[Fact]]) -> _FoundFacts:
+    def _seen(self, last: _Snapshot, of: tuple[object, ...], facts_of: Callable[[], list[Fact]]) -> FoundFacts:
         """Facts as they are, and what finds them; what was there before stays as it was. They are those ``of`` a key."""
         table = self._dense.table(TABLE)
         kept_since = (table, table and table.losses)
         key = (*of, kept_since)
         with self._lock:
-            before = last.facts
+            before = last.view
             if before is None or last.key != key:
                 unswept, is_kept = self._dense.unswept(), before is not None and before.kept_since == kept_since
                 facts = facts_of()
@@ -315,8 +235,8 @@ class CoreMemory:
                         places = dict(zip((fact.text for fact in before.facts), before.vectors.tolist(), strict=False))
                     vectors = self._embedded(facts, places, unswept)
                     serves = table if len(vectors) else None
-                    before = _FoundFacts(facts, serves, kept_since, vectors, last.reads, last.reads.places(facts))
-                last.facts, last.key = before, key if unswept() else ()
+                    before = FoundFacts(last.files, last.files.filed(facts), serves, kept_since, vectors)
+                last.view, last.key = before, key if unswept() else ()
             return before
 
     def _embedded(self, facts: Sequence[Fact], places: Mapping[str, int], unswept: Callable[[], bool]) -> Ints:
@@ -343,7 +263,7 @@ class CoreMemory:
 
         ``at`` gives each source exchange its time; the exchanges in ``replacing`` are being understood anew.
         """
-        now, is_model = self._now(), understanding.by != "rules"
+        now, is_model = self.now(), understanding.by != "rules"
         citing = self._store.findings.fact_book().citing(replacing) if is_model else []
         earlier = [f for f in citing if f.draft.kind not in APART and not is_known(f, replacing)]
         return _Learning(  # what the rules read there before gives way to them

@@ -11,8 +11,7 @@ character are in half of all facts and are never searched.
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -25,7 +24,7 @@ from moechat.cue import Cue
 from moechat.index.vectors import TOLERANCE
 from moechat.language import association, words
 from moechat.language.association import LEVELS, Association, Source, Strategy
-from moechat.memory.filed_facts import Field, FiledFacts
+from moechat.memory.filed_facts import FactView, Field
 from moechat.model import Fact, Hit
 from moechat.settings.schema import AssociationSettings
 
@@ -133,18 +132,11 @@ class FactMatch:
 
 
 class EntityIndex:
-    """The facts of an owner by the words in their fields. Several threads may search it.
+    """What the versions search in the facts of a view: their order by age, and what others are to the user."""
 
-    One that is made from another, ``before``, shares its files: it costs what changed, and ``before`` no longer finds what
-    was taken out.
-    """
-
-    def __init__(
-        self, facts: Iterable[Fact], *, user_name: str, character_name: str, before: EntityIndex | None = None
-    ) -> None:
-        both = (user_name, character_name)
-        self._files: FiledFacts = before._files if before and before._files.both == both else FiledFacts(*both)
-        filed = sorted(self._files.filed(list(facts)), key=attrgetter("since", "fact.id"))
+    def __init__(self, view: FactView) -> None:
+        self.view, self._files = view, view.files
+        filed = sorted(view.entries, key=attrgetter("since", "fact.id"))
         self.facts = [entry.fact for entry in filed]
         self._people: dict[str, dict[str, None]] = {}  # what others are to the user → their names
         for bond, name in filter(None, (entry.bond for entry in filed)):
@@ -294,27 +286,19 @@ class Expansion:
 class Entities:
     """The recipe ``entities``: recall text → base words → expansion → facts.
 
-    ``facts`` gives the facts that may be recalled (the owner's current ones and the author's), ``sources`` the associations.
+    ``view`` gives the facts that may be recalled (the owner's current ones and the author's), ``sources`` the associations.
     """
 
-    def __init__(
-        self, facts: Callable[[], Sequence[Fact]], sources: Sequence[Source], *, user_name: str, character_name: str
-    ) -> None:
-        self._facts, self._sources = facts, sources
-        self._user_name, self._character_name = user_name, character_name
-        self._lock = threading.Lock()
-        self._index: tuple[Sequence[Fact], EntityIndex] | None = None
+    def __init__(self, view: Callable[[], FactView], sources: Sequence[Source]) -> None:
+        self._view, self._sources = view, sources
+        self._index: EntityIndex | None = None
 
     def index(self) -> EntityIndex:
         """The index of the facts as they are now."""
-        with self._lock:
-            facts, last = self._facts(), self._index
-            if last is not None and last[0] == facts:
-                return last[1]
-            user, character, before = self._user_name, self._character_name, last[1] if last else None
-            index = EntityIndex(facts, user_name=user, character_name=character, before=before)
-            self._index = (facts, index)
-            return index
+        view, index = self._view(), self._index
+        if index is None or index.view is not view:
+            index = self._index = EntityIndex(view)
+        return index
 
     def expansion(
         self,
@@ -333,7 +317,8 @@ class Entities:
         are not the user's: 忙归忙，饭要吃 would bring everybody's job and tastes to the next message (docs/recall.md has
         the figures).
         """
-        names, index = (self._user_name, self._character_name), self.index()
+        index = self.index()
+        names = index.view.files.both
         segments, base = association.base_words(text, names=names, vocabulary=index.vocabulary)
         expanded = association.expand(base, self._sources, count=count, strategy=strategy, filter_values=filter_values)
         search_words = base

@@ -1,16 +1,19 @@
-"""The facts of an owner, filed for entity search: whose each is, and the words in its fields."""
+"""The facts of an owner, filed: what is worked out of each once, by which core memory and entity search find it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from moechat.containment import Containment, NamedText
 from moechat.index.postings import Postings, Substrings
 from moechat.language import association, words
 from moechat.memory import contradiction
+from moechat.memory.contradiction import Matter
 from moechat.model import Fact, FactDraft
 
 Field = Literal["keyword", "entity_name", "description"]
@@ -50,7 +53,7 @@ def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class FiledFact:
-    """The parts of a fact that are worked out once, under a number of its own."""
+    """What is worked out once of a fact, under a number of its own."""
 
     number: int
     fact: Fact
@@ -58,16 +61,21 @@ class FiledFact:
     since: float  # epoch seconds
     words: frozenset[str]
     names: frozenset[str]
+    keywords: frozenset[str]
+    classes: tuple[str, ...]
+    matters: frozenset[Matter]
     bond: tuple[str, str] | None
     """What somebody is to the user, folded (弟弟, daughter), and the name."""
 
 
 class FiledFacts:
-    """The facts of an owner by the words in their fields. A fact joins and leaves by itself, so that a change costs what
-    changed. One thread changes it at a time; readers need no lock."""
+    """The facts of an owner by the words in their fields (``fields``), by what they are filed under (``words``) and about
+    (``names``), by their content words, by their class where they are the user's, and by their matters. A fact joins and leaves
+    by itself, so that a change costs what changed. One thread changes it at a time; readers need no lock."""
 
-    def __init__(self, user_name: str, character_name: str) -> None:
+    def __init__(self, user_name: str = "", character_name: str = "", contained: Containment | None = None) -> None:
         self.both = (user_name, character_name)
+        self._contained = contained or Containment()
         names = tuple(filter(None, (user_name.strip(), character_name.strip())))
         self.never = NEVER_SEARCHED | frozenset(map(words.fold, names))
         self._pattern = names_pattern(names)
@@ -76,6 +84,9 @@ class FiledFacts:
         self.fields: dict[Field, Substrings] = {name: Substrings() for name in get_args(Field)}
         self.words: Postings[str] = Postings()
         self.names: Postings[str] = Postings()
+        self.keywords: Postings[str] = Postings()
+        self.classes: Postings[str] = Postings()
+        self.matters: Postings[Matter] = Postings()
 
     def filed(self, facts: Sequence[Fact]) -> list[FiledFact]:
         """These facts as they are filed, in their order; from now on there are no others."""
@@ -93,26 +104,30 @@ class FiledFacts:
     def _put(self, fact: Fact) -> FiledFact:
         if fact.id in self._by_id:
             self._remove(fact.id)
-        draft, number = fact.draft, next(self._next)
+        draft, text, number = fact.draft, fact.text, next(self._next)
         others = owner(draft, *self.both) in ("particular", "generic")
         texts: dict[Field, str] = {
             "keyword": draft.keyword,
             "entity_name": draft.entity if others else "",
-            "description": self._pattern.sub(" ", fact.text),
+            "description": self._pattern.sub(" ", text),
         }
         filed_under = frozenset(map(words.fold, (draft.entity, draft.keyword, draft.target)))
         names = {draft.entity, draft.target} if draft.kind == "relation" else {draft.entity}
+        record, none = NamedText(fact.id, text), list[str]()
         is_bond = draft.kind == "relation" and draft.keyword and draft.target and draft.polarity > 0
         is_own = is_bond and contradiction.entity(draft) == "user" and contradiction.keyword_class(draft) in BONDS
         entry = FiledFact(
             number, fact, group(draft, *self.both), fact.since.timestamp(),
             filed_under - self.never - {""}, frozenset(map(words.fold, names)) - self.never - {"", *OWNERS},
+            frozenset(self._contained.run("words", record, lambda: words.keywords(text, top_k=20), none)),
+            (contradiction.keyword_class(draft),) if draft.entity == "user" else (),
+            frozenset(contradiction.matters(draft)),
             (words.fold(draft.keyword).replace("_", " "), draft.target) if is_own else None,
         )  # fmt: skip
-        for name, text in texts.items():
-            self.fields[name].add(number, text)
-        self.words.add(number, entry.words)
-        self.names.add(number, entry.names)
+        for name, field_text in texts.items():
+            self.fields[name].add(number, field_text)
+        for postings, keys in self._postings(entry):
+            postings.add(number, keys)
         self._by_id[fact.id] = entry
         return entry
 
@@ -120,5 +135,55 @@ class FiledFacts:
         entry = self._by_id.pop(id_)
         for texts in self.fields.values():
             texts.remove(entry.number)
-        self.words.remove(entry.number, entry.words)
-        self.names.remove(entry.number, entry.names)
+        for postings, keys in self._postings(entry):
+            postings.remove(entry.number, keys)
+
+    def _postings(self, entry: FiledFact) -> Sequence[tuple[Postings[Any], Collection[Hashable]]]:
+        return (
+            (self.words, entry.words), (self.names, entry.names), (self.keywords, entry.keywords),
+            (self.classes, entry.classes), (self.matters, entry.matters),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FactView:
+    """Facts as they were at one moment. What has left the files since is found no more."""
+
+    files: FiledFacts
+    entries: Sequence[FiledFact]
+
+    @cached_property
+    def facts(self) -> Sequence[Fact]:
+        return [entry.fact for entry in self.entries]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Fact]:
+        return {fact.id: fact for fact in self.facts}
+
+    @cached_property
+    def delicate(self) -> Sequence[tuple[str, Sequence[str], str]]:
+        return [(f.id, f.draft.sources, f.text) for f in self.facts if f.draft.mark == "delicate"]
+
+    @cached_property
+    def boundaries(self) -> list[Fact]:
+        return [fact for fact in self.facts if fact.draft.kind == "boundary"]
+
+    def by_word(self, word: str) -> list[int]:
+        """Places of the facts with a content word, ascending."""
+        return self._at(self.files.keywords.of(word))
+
+    def by_class(self, name: str) -> list[int]:
+        """Places of what is known of the user in a class, ascending."""
+        return self._at(self.files.classes.of(name))
+
+    def rivals(self, draft: FactDraft) -> list[Fact]:
+        """The facts that a draft may restate or contradict, in order."""
+        numbers = {n for matter in contradiction.rivals(draft) for n in self.files.matters.of(matter)}
+        return [self.facts[i] for i in self._at(numbers)]
+
+    @cached_property
+    def _places(self) -> Mapping[int, int]:
+        return {entry.number: place for place, entry in enumerate(self.entries)}
+
+    def _at(self, numbers: Collection[int]) -> list[int]:
+        return sorted(self._places[number] for number in numbers if number in self._places)

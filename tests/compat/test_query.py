@@ -23,6 +23,7 @@ from moechat.index.dense import Dense
 from moechat.language.association import Table
 from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
+from moechat.memory.filed_facts import FactView, FiledFacts
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.serve.questions import contents
 from moechat.store.files import FileStore
@@ -85,7 +86,8 @@ def build(folder: Path, events: Sequence[Episode] = EVENTS, embedder: HashEmbedd
     episodes.vectors.embed_missing(threading.Event())
     (folder / "associations.tsv").write_text("红色\t玫瑰\t6\n红色\t颜色\t5\n红色\t红旗\t7\n", encoding="utf-8")
     sources = [Table(folder / "associations.tsv")]
-    return Memory(store, dense, episodes, Entities(lambda: FACTS, sources, user_name="小棠", character_name="江砚"))
+    files = FiledFacts("小棠", "江砚")
+    return Memory(store, dense, episodes, Entities(lambda: FactView(files, files.filed(FACTS)), sources))
 
 
 @pytest.fixture
@@ -208,7 +210,7 @@ def test_words_expand_in_the_shape_of_the_seed(memory: Memory) -> None:
 
 def test_an_empty_memory_answers_with_nothing(tmp_path: Path) -> None:
     memory = build(tmp_path, [])
-    memory.entities = Entities(lambda: [], [], user_name="", character_name="")
+    memory.entities = Entities(lambda: FactView(FiledFacts(), []), [])
     answer = query(memory, "你好")
     assert answer["memory_events"] == [] == answer["memory_entities"]
     memory.store.close()

@@ -16,7 +16,7 @@ from moechat.cue import Cue
 from moechat.index.postings import Substrings
 from moechat.language.association import Association, shipped
 from moechat.memory.entities import Asked, Entities, EntityIndex, FactMatch, Version
-from moechat.memory.filed_facts import group
+from moechat.memory.filed_facts import FactView, FiledFacts, group
 from moechat.model import Fact, FactDraft
 from moechat.settings.schema import AssociationSettings
 
@@ -42,11 +42,18 @@ FACTS = [
     fact("cats", "猫怕黄瓜", keyword="习性", target="黄瓜", entity="猫", generic=True, days=10),
     fact("dusk", "黄昏的画廊里，朵朵的裙子被染成红色", keyword="画廊", kind="picture", days=11),
 ]  # fmt: skip
-INDEX = EntityIndex(FACTS, user_name="朵朵", character_name="沈砚")
+
+
+def indexed(facts: Sequence[Fact], files: FiledFacts | None = None) -> EntityIndex:
+    files = files or FiledFacts("朵朵", "沈砚")
+    return EntityIndex(FactView(files, files.filed(facts)))
+
+
+INDEX = indexed(FACTS)
 
 
 def search(*words: str, version: Version = "v23_es", facts: Sequence[Fact] = (), **more: object) -> list[FactMatch]:
-    index = EntityIndex(facts, user_name="朵朵", character_name="沈砚") if facts else INDEX
+    index = indexed(facts) if facts else INDEX
     return index.search([(word, None) for word in words], now=NOW, version=version, **more)  # type: ignore[arg-type]
 
 
@@ -138,7 +145,7 @@ def test_names_of_user_and_character_find_nothing(version: Version) -> None:
 
 
 def test_a_part_of_a_name_does_not_find_every_fact_of_its_bearer() -> None:
-    index = EntityIndex([fact("a", "林小雨住在杭州", keyword="住址")], user_name="林小雨", character_name="沈砚")
+    index = indexed([fact("a", "林小雨住在杭州", keyword="住址")], FiledFacts("林小雨", "沈砚"))
     assert index.search([("小雨", None)], now=NOW) == []
 
 
@@ -147,7 +154,7 @@ def test_limits_and_empty_searches(version: Version) -> None:
     assert len(search("喜好", "小林", "约定", version=version, limit=1)) == 1
     assert search("喜好", version=version, limit=0) == []
     assert search(version=version) == search("", " ", "!!", "没有的词", version=version) == []
-    empty = EntityIndex([], user_name="朵朵", character_name="沈砚")
+    empty = indexed([])
     assert empty.search([("喜好", None)], now=NOW, version=version) == []
 
 
@@ -164,7 +171,7 @@ def test_v23_es_weighs_field_level_and_age() -> None:
         fact("a", "在海边", keyword="生日会", days=30),
         fact("b", "在生日那天", keyword="约定", entity="灯塔", days=0),
     ]
-    found = EntityIndex(facts, user_name="朵朵", character_name="沈砚").search([("生日", None), ("灯塔", 6)], now=NOW)
+    found = indexed(facts).search([("生日", None), ("灯塔", 6)], now=NOW)
     by_id = {one.fact.id: one.score for one in found}
     assert by_id["a"] == pytest.approx(0.8 * 3 / 4 + 0.2 * math.exp(-1))
     assert by_id["b"] == pytest.approx(0.8 * (1 + 2 * 6 / 12) / 3 + 0.2)
@@ -285,7 +292,7 @@ def plain(facts: Sequence[Fact], asked: Sequence[Asked], version: Version) -> li
 def test_every_version_finds_what_a_plain_nested_loop_finds(
     version: Version, facts: list[Fact], asked: list[Asked]
 ) -> None:
-    found = EntityIndex(facts, user_name="朵朵", character_name="沈砚").search(asked, now=NOW, version=version)
+    found = indexed(facts).search(asked, now=NOW, version=version)
     assert [(one.fact.id, one.matched, round(one.score, 9)) for one in found] == plain(facts, asked, version)
 
 
@@ -296,8 +303,8 @@ _STEP = st.lists(st.tuples(_FACT, st.integers(0, 3), st.sampled_from(["join", "l
 def test_an_index_that_follows_changes_is_the_same_as_a_new_one(
     facts: list[Fact], steps: list[list[tuple[Fact, int, str]]]
 ) -> None:
-    names = {"user_name": "朵朵", "character_name": "沈砚"}
-    index, current = EntityIndex(facts, **names), {one.id: one for one in facts}
+    files, current = FiledFacts("朵朵", "沈砚"), {one.id: one for one in facts}
+    files.filed(facts)
     asked: list[Asked] = [("猫", None), ("生日", 7), ("海边", 3), ("恤", 9), ("猫狗海", 2)]
     for step in steps:
         for new, at, change in step:
@@ -307,7 +314,7 @@ def test_an_index_that_follows_changes_is_the_same_as_a_new_one(
                 old = current.pop(list(current)[at])
                 if change == "change":
                     current[old.id] = replace(old, draft=new.draft)
-        index, fresh = EntityIndex(current.values(), **names, before=index), EntityIndex(current.values(), **names)
+        index, fresh = indexed(list(current.values()), files), indexed(list(current.values()))
         for version in VERSIONS:
             assert index.search(asked, now=NOW, version=version) == fresh.search(asked, now=NOW, version=version)
         for word in ("猫", "生日", "小林", "老周", "user"):
@@ -315,11 +322,10 @@ def test_an_index_that_follows_changes_is_the_same_as_a_new_one(
 
 
 def test_nothing_stays_in_the_index_of_a_fact_that_left() -> None:
-    names = {"user_name": "朵朵", "character_name": "沈砚"}
-    index = EntityIndex([fact("a", "小林在灯塔 Lighthouse 下养猫", keyword="宠物", entity="小林")], **names)
-    index = EntityIndex([], **names, before=index)
-    files = index._files
-    assert not len(files.words) and not len(files.names)
+    files = FiledFacts("朵朵", "沈砚")
+    files.filed([fact("a", "小林在灯塔 Lighthouse 下养猫", keyword="宠物", entity="小林")])
+    files.filed([])
+    assert not any(map(len, (files.words, files.names, files.keywords, files.classes, files.matters)))
     assert not any(texts._texts or len(texts._parts) for texts in files.fields.values())
 
 
@@ -335,7 +341,7 @@ class Told:
 
 
 def recipe(facts: list[Fact]) -> Entities:
-    return Entities(lambda: list(facts), [Told()], user_name="朵朵", character_name="沈砚")
+    return Entities(lambda: indexed(facts).view, [Told()])
 
 
 def test_the_recipe_recalls_a_fact_by_what_the_message_brings_to_mind() -> None:
@@ -400,5 +406,5 @@ def ids_of(entities: Entities, text: str) -> list[str]:
 
 def test_the_shipped_table_leads_from_a_word_to_a_fact_that_lacks_it() -> None:
     facts = [fact("a", "用户花生过敏", keyword="过敏", target="花生")]
-    entities = Entities(lambda: facts, [shipped()], user_name="朵朵", character_name="沈砚")
+    entities = Entities(lambda: indexed(facts).view, [shipped()])
     assert ids_of(entities, "晚上去吃海鲜怎么样") == ["a"]
