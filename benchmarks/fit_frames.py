@@ -18,16 +18,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.fit_network import Reader, learned, padded
 from moechat.reading import frames, network
 from moechat.reading.frames import Frame, Frames, Value
 from moechat.reading.nearness import examples
 from moechat.reading.saying import SAYINGS
 from moechat.when.names import has_han
 
-STATE, NARROW, FORM, HIDDEN = 1280, 160, 24, 96
+NARROW, FORM, HIDDEN = 160, 24, 96
 SEEDS = (3, 4)  # of the networks whose chances are averaged
-EPOCHS, BATCH, RATE, DECAY, DROPPED = 12, 64, 2e-3, 1e-2, 0.3
-UNSEEN = 0.4  # Of this share of words their own letters are left out, as if nobody had seen them.
+EPOCHS = 12
 MESSAGE_WEIGHT = 2.0  # A message counts as so many sentences of one kind.
 OWN_WEIGHT = 0.5
 # Chances that a message is told with other values, in small letters, without marks.
@@ -41,44 +41,28 @@ NO_MATTER = frozenset(
 NO_FACT = NO_MATTER | frozenset("plan quarrel hurt glad takeback limit".split())
 
 
-class Learner(nn.Module):
+class FrameReader(Reader):
     """As ``Frames`` reads it."""
 
     def __init__(self, kinds: int) -> None:
-        super().__init__()
-        self.projection = nn.Linear(STATE, NARROW)
-        self.forms = nn.Embedding(network.SLOTS, FORM)
-        nn.init.normal_(self.forms.weight, std=0.1)
-        self.gates = nn.GRU(NARROW + FORM, HIDDEN, batch_first=True, bidirectional=True)
+        super().__init__(NARROW, FORM, HIDDEN)
         self.kinds = nn.Linear(2 * HIDDEN, kinds + 1)
-        self.drop = nn.Dropout(DROPPED)
 
-    def forward(self, states: Tensor, forms: Tensor, lengths: Tensor) -> Tensor:
-        """(texts, tokens, kinds + 1) of (texts, tokens, STATE) and (texts, tokens, 4)."""
-        of_forms = self.forms(forms)
-        if self.training:
-            seen = (torch.rand(*of_forms.shape[:2], 1, 1) >= UNSEEN).expand(-1, -1, 2, 1)
-            of_forms = of_forms * torch.cat([seen, torch.ones_like(seen)], dim=2)
-        read = torch.cat([torch.tanh(self.projection(self.drop(states))), of_forms.sum(dim=2)], dim=-1)
-        packed = nn.utils.rnn.pack_padded_sequence(read, lengths, batch_first=True, enforce_sorted=False)
-        around, _ = nn.utils.rnn.pad_packed_sequence(self.gates(packed)[0], batch_first=True)
-        scores: Tensor = self.kinds(self.drop(around))
-        return scores
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        of = {name: value.detach().numpy() for name, value in self.state_dict().items()}
-
-        def both(name: str) -> np.ndarray:
-            return np.stack([of[f"gates.{name}_l0{way}"].T for way in ("", "_reverse")])
-
-        return {
-            "projection": of["projection.weight"].T, "projection_bias": of["projection.bias"], "forms": of["forms.weight"],
-            "entering": both("weight_ih"), "entering_bias": both("bias_ih"), "staying": both("weight_hh"),
-            "staying_bias": both("bias_hh"), "kinds": of["kinds.weight"].T, "kinds_bias": of["kinds.bias"],
-        }  # fmt: skip
+    def loss(self, batch: list[FrameRead]) -> Tensor:
+        around, is_there = self.around(batch)
+        scores = self.kinds(self.drop(around))[is_there]
+        truth, own = padded([one.kinds for one in batch])[is_there], padded([one.own for one in batch])[is_there]
+        weights = torch.tensor([one.weight for one in batch])[:, None].expand_as(is_there)[is_there]
+        wrong: Tensor = (
+            nn.functional.cross_entropy(scores[:, :-1], truth, reduction="none") * weights
+        ).sum() / weights.sum()
+        if (own >= 0).any():
+            whose = nn.functional.binary_cross_entropy_with_logits(scores[own >= 0, -1], own[own >= 0])
+            wrong = wrong + OWN_WEIGHT * whose
+        return wrong
 
 
-class Read:
+class FrameRead:
     """An example as the network takes it."""
 
     def __init__(self, of: Frame, kinds: Sequence[str]) -> None:
@@ -89,52 +73,6 @@ class Read:
         self.kinds = torch.tensor([kinds.index(one.kind) if one else 0 for one in spans])
         self.own = torch.tensor([one.own if one and of.is_message else -1.0 for one in spans])  # -1 where nobody says
         self.weight = MESSAGE_WEIGHT if of.is_message else 1.0
-
-
-def padded(parts: Sequence[Tensor]) -> Tensor:
-    whole: Tensor = nn.utils.rnn.pad_sequence(list(parts), batch_first=True)
-    return whole
-
-
-def learned(read: Sequence[Read], kinds: Sequence[str], seed: int) -> dict[str, np.ndarray]:
-    """The arrays of a network of the examples in ``read``."""
-    torch.manual_seed(seed)
-    chance = np.random.default_rng(seed)
-    learner = Learner(len(kinds))
-    steps = EPOCHS * (len(read) // BATCH + 1)
-    moves = torch.optim.AdamW(learner.parameters(), lr=RATE, weight_decay=DECAY)
-    slower = torch.optim.lr_scheduler.OneCycleLR(moves, RATE, total_steps=steps, pct_start=0.1)
-    for epoch in range(EPOCHS):
-        lost = 0.0
-        for batch in batches(read, chance):
-            lengths = torch.tensor([len(one.kinds) for one in batch])
-            states, forms = padded([one.states for one in batch]).float(), padded([one.forms for one in batch])
-            scores = learner(states, forms, lengths)
-            is_there = torch.arange(scores.shape[1])[None] < lengths[:, None]
-            truth, own = padded([one.kinds for one in batch])[is_there], padded([one.own for one in batch])[is_there]
-            weights = torch.tensor([one.weight for one in batch])[:, None].expand_as(is_there)[is_there]
-            scores = scores[is_there]
-            loss = (
-                nn.functional.cross_entropy(scores[:, :-1], truth, reduction="none") * weights
-            ).sum() / weights.sum()
-            if (own >= 0).any():
-                loss = loss + OWN_WEIGHT * nn.functional.binary_cross_entropy_with_logits(
-                    scores[own >= 0, -1], own[own >= 0]
-                )
-            moves.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(learner.parameters(), 1.0)
-            moves.step()
-            slower.step()
-            lost += loss.item()
-        print(f"  {epoch + 1} of {EPOCHS}: {lost:.2f}", flush=True)
-    return learner.arrays()
-
-
-def joined(networks: Sequence[dict[str, np.ndarray]], kinds: Sequence[str]) -> Frames:
-    """Several networks as one."""
-    arrays = {name: np.stack([one[name] for one in networks]) for name in networks[0]}
-    return Frames(tuple(kinds), arrays, frames.digest(frames.examples()))
 
 
 def varied(of: Sequence[Frame], seed: int = 1) -> Iterator[Frame]:
@@ -160,19 +98,6 @@ def varied(of: Sequence[Frame], seed: int = 1) -> Iterator[Frame]:
             values.append(replace(value, start=len(text), end=len(text) + len(word)))
             text, last = text + word, value.end
         yield replace(one, text=text + retold(one.text[last:]), values=tuple(values))
-
-
-def batches(read: Sequence[Read], chance: np.random.Generator) -> Iterator[list[Read]]:
-    """All of them in random order, those of like length together."""
-    order = chance.permutation(len(read))
-    pools = [order[at : at + 20 * BATCH] for at in range(0, len(order), 20 * BATCH)]
-    groups = [
-        pool[at : at + BATCH]
-        for pool in (sorted(pool, key=lambda row: len(read[row].kinds)) for pool in pools)
-        for at in range(0, len(pool), BATCH)
-    ]
-    for group in chance.permutation(len(groups)):
-        yield [read[row] for row in groups[group]]
 
 
 def measured(near: Frames, of: Sequence[Frame]) -> None:
@@ -209,13 +134,13 @@ def all_examples() -> list[Frame]:
 
 def taught(of: Sequence[Frame], kinds: Sequence[str], seeds: Sequence[int] = SEEDS) -> Frames:
     """What is learned of examples, and of each message as another would tell it."""
-    read = [Read(one, kinds) for one in (*of, *varied([one for one in of if one.is_message]))]
-    return joined([learned(read, kinds, seed) for seed in seeds], kinds)
+    read = [FrameRead(one, kinds) for one in (*of, *varied([one for one in of if one.is_message]))]
+    arrays = learned(read, lambda: FrameReader(len(kinds)), EPOCHS, seeds)
+    return Frames(tuple(kinds), arrays, frames.digest(frames.examples()))
 
 
 def fit_frames() -> None:
     """Learn the frames, once with a tenth of the messages left out to tell what is found in them."""
-    torch.set_num_threads(1)
     of = all_examples()
     kinds = [frames.NONE, *sorted({value.kind for one in of for value in one.values})]
     is_out = [one.is_message and at % LEFT_OUT == 0 for at, one in enumerate(of)]
