@@ -21,6 +21,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 from benchmarks.fit_frames import NO_MATTER, fit_frames
+from benchmarks.fit_kinds import fit_kinds
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames, nearness
 from moechat.reading.about import ABOUT
@@ -28,17 +29,15 @@ from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW, SAYING
 from moechat.reading.eating import EATING
 from moechat.reading.ended import ENDED, MASK
 from moechat.reading.frames import Frame
+from moechat.reading.kinds import SAYINGS
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
-from moechat.reading.saying import CUES, DANGER, DANGER_OTHER, DANGERS, EVERYDAY, LIMITS, MATTERS, SAYINGS, cues
+from moechat.reading.saying import EVERYDAY, LIMITS, MATTERS
 from moechat.when.names import tongue_of
 
 AXES = 192
-RIDGE, POWER, DANGER_RIDGE, LOW_RIDGE = 0.2, 0.75, 0.1, 1.0
+RIDGE, POWER, LOW_RIDGE = 0.2, 0.75, 1.0
 FOLDS = 3
 RARE = 2  # A run of letters counts from this many examples on.
-# From these log odds on danger is heard, the user's own and another's. They were chosen by hand on sets of unseen hands that had
-# been looked at by then; benchmarks/sayings.py tells what they hear.
-FLOORS = {DANGER: -1.0, DANGER_OTHER: 0.0}
 MASKED_STEP = 8  # Of what frames tell as so, one in so many is an example of what is not over.
 FINDING_RIDGE = 0.5
 NO_MATTER_STEP = 2  # Of sayings that tell of nothing that moves a life every second is enough.
@@ -50,7 +49,6 @@ ABOUT_NOTHING = frozenset("joke figure quote suppose question greeting goodnight
 ABOUT_STEP = 30
 # A low mood is told by log odds (``of_low``).
 ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.42, LOW: -0.25}
-NO_KIND = 0.05  # This share of examples may lie so far from all others that they count as "none".
 
 
 def by_letters(texts: Sequence[str]) -> tuple[csr_matrix, NDArray[np.float32]]:
@@ -111,26 +109,12 @@ def log_odds(seen: NDArray[np.float64], is_kind: NDArray[np.bool_], ridge: float
     return weights
 
 
-def of_danger(
-    kinds: Sequence[str], scores: Scores, sayings: Sequence[Example], numbers: Mapping[str, float]
-) -> tuple[dict[str, float], dict[str, NDArray[np.float64]]]:
-    """How much the (examples, kinds) scores of what was left out, and the cues of its words, say that a life is in danger, the
-    user's own and another's: ``numbers`` with the weights of both, by names as ``saying`` asks for them, and the log odds of
-    each example."""
-    seen = np.hstack([scores, np.array([list(cues(one.text).values()) for one in sayings])])
-    weights, odds = dict(numbers), {}
-    for whose in (DANGER, DANGER_OTHER):
-        found = log_odds(seen, np.array([one.kind == whose for one in sayings]), DANGER_RIDGE)
-        weights |= {f"{whose} {name}": float(one) for name, one in zip((*kinds, *CUES), found, strict=True)}
-        odds[whose] = seen @ found
-    return weights, odds
-
-
 def of_low(
     kinds: Sequence[str], scores: Scores, sayings: Sequence[Example], numbers: Mapping[str, float]
 ) -> tuple[dict[str, float], NDArray[np.float64]]:
-    """The same of a low mood, with how near each example lies to the kinds of saying; ``numbers`` have the floor less what is
-    always there."""
+    """How much the (examples, kinds) scores of what was left out, and how near each example lies to the kinds of saying, say that
+    a mood is low: ``numbers`` with the weights, by names as ``asked`` asks for them, and with the floor less what is always
+    there; and the log odds of each example."""
     sayings_near = nearness.load(SAYINGS.with_suffix(".npz"))
     always = np.ones((len(sayings), 1))
     seen = np.hstack([scores, sayings_near.scores([one.text for one in sayings]), always])
@@ -149,10 +133,7 @@ def fit(folder: Path, floors: Mapping[str, float], beside: Sequence[Example] = (
     is_kind = truth != EVERYDAY
     tones = [at for at, kind in enumerate(near.kinds) if kind != EVERYDAY]
     nearest = np.array(near.kinds)[tones][scores[:, tones].argmax(axis=1)]
-    numbers = {**floors, "kind": float(np.quantile(scores[is_kind][:, tones].max(axis=1), NO_KIND))}
-    told = dict(zip(near.kinds, scores.T, strict=True))
-    if DANGER in floors:
-        numbers, told = of_danger(near.kinds, scores, sayings, numbers)
+    numbers, told = dict(floors), dict(zip(near.kinds, scores.T, strict=True))
     if LOW in floors:
         numbers, told[LOW] = of_low(near.kinds, scores, sayings, numbers)
     right = (nearest == truth)[is_kind].mean()
@@ -219,6 +200,6 @@ if __name__ == "__main__":
     fit(LIMITS, {}, [one for at, one in enumerate(spoken) if one.kind != EVERYDAY or at % NO_LIMIT_STEP == 0])
     fit(ENDED, {}, with_masks([one for one in frames.examples() if not one.is_message])[::MASKED_STEP])
     fit(EATING, {})
-    fit(DANGERS, FLOORS, examples(SAYINGS))
     fit_findings()
+    fit_kinds()
     fit_frames()

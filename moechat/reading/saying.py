@@ -1,9 +1,8 @@
 """What kind of saying a message is, and whether it says that a life is in danger.
 
 The kinds are those of the examples in ``sayings``; ``everyday`` is of no kind, and no other kind is heard near it. Danger is
-decided twice, and either suffices: by plain words, and by nearness to those examples and the many in ``dangers`` that lie close
-to danger, where all kinds that a text is near to, and its words, have their weight. Words that are only told, sung or laughed at
-decide nothing by themselves.
+decided twice, and either suffices: by plain words, and by how likely it is. Words that are only told, sung or laughed at decide
+nothing.
 """
 
 from __future__ import annotations
@@ -15,19 +14,16 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from moechat.model import Mark
-from moechat.reading import nearness
+from moechat.reading.kinds import chances, near
 from moechat.reading.patterns import Patterns, patterns
 from moechat.when import both_ends
 from moechat.worker import COURTESY
 
-NEAR_DANGER = 2.5  # Where the whole lacks no more than these log odds of danger each sentence is weighed.
-TOLD = 0.75  # Danger is heard from so much more in a part of a message, and in what is told, sung or laughed at.
+# From these chances on danger is heard in a whole message, in a sentence of one that is near danger, and a message is near it.
+HEARD, HEARD_IN_PART, NEAR_DANGER = 0.4, 0.75, 0.15
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
-CUES = ("own words", "other words", "told", "of another", "always")  # What counts beside the kinds, see ``cues``.
-SAYINGS, DANGERS, LIMITS, MATTERS = (
-    Path(__file__).with_name(name) for name in ("sayings", "dangers", "limits", "matters")
-)
+LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("limits", "matters"))
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}")  # Whoever goes on without a stop is weighed part by part.
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
@@ -59,81 +55,65 @@ class Saying:
     @cached_property
     def kinds(self) -> frozenset[str]:
         """Its kind and those of its sentences, weighed when they are first asked for."""
-        near = nearness.fitted(SAYINGS) if self.sentences else None
-        others = (_kind(near, scores) for scores in near.by_kind(self.sentences)) if near else ()
-        return frozenset([self.kind, *others])
+        return frozenset([self.kind, *(_kind(chances(one)) for one in self.sentences)])
 
 
 def saying(text: str) -> Saying:
     """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say: they are weighed one by
     one where the whole lies near it."""
-    return _saying(both_ends(text).replace("’", "'"))
+    return _saying(_plain(text))
 
 
-@lru_cache(maxsize=512)
 def weighed(text: str) -> Mapping[str, float]:
     """How near a message lies to each kind of saying; nothing where nothing can be weighed. Raises EmbeddingError."""
-    near = nearness.fitted(SAYINGS) if text.strip() else None
-    return near.by_kind([both_ends(text).replace("’", "'").strip()])[0] if near else {}
+    return near(_plain(text))
+
+
+def _plain(text: str) -> str:
+    return both_ends(text).replace("’", "'").strip()
 
 
 @lru_cache(maxsize=512)
 def _saying(text: str) -> Saying:
-    plain = cues(text)
-    by_words = _by_words(plain)
-    near, dangers = (nearness.fitted(folder) if text.strip() else None for folder in (SAYINGS, DANGERS))
-    if near is None or dangers is None:
-        kind = DANGER_OTHER if by_words and plain["of another"] else by_words
-        return Saying(kind, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
-    sentences = _sentences(text)
-    whole, (closely,) = weighed(text), dangers.by_kind([text.strip()])
-    weights = _weights(dangers, closely | plain)
-    danger = _danger(weights) if max(weights) >= TOLD * plain["told"] or by_words else UNKNOWN
-    if sentences and danger == UNKNOWN and max(weights) >= -NEAR_DANGER:
-        each = zip(dangers.by_kind(sentences), map(cues, sentences), strict=True)
-        parts = {_danger(odds) for scores, own in each if max(odds := _weights(dangers, scores | own)) >= TOLD}
-        danger = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
-    kind = danger or _kind(near, whole)
-    is_faint = any(scores[EVERYDAY] > scores.get(kind, 0.0) for scores in (whole, closely))
-    return Saying(kind, sentences, by_words != UNKNOWN, is_faint, max(weights) >= -NEAR_DANGER / 2)
+    by_words, likely = _by_words(text), chances(text)
+    if not likely:
+        return Saying(by_words, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
+    sentences, danger = _sentences(text), _danger(likely)
+    kind = _whose(likely) if danger >= HEARD or by_words else UNKNOWN
+    if kind == UNKNOWN and danger >= NEAR_DANGER:
+        parts = {_whose(part) for part in map(chances, sentences) if _danger(part) >= HEARD_IN_PART}
+        kind = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
+    kind = kind or _kind(likely)
+    scores = near(text)
+    is_faint = scores[EVERYDAY] > scores[kind]
+    return Saying(kind, sentences, by_words != UNKNOWN, is_faint, danger >= NEAR_DANGER or bool(by_words))
 
 
-def _weights(near: nearness.Nearness, seen: Mapping[str, float]) -> tuple[float, float]:
-    """How much the scores and the cues of one text say that the user's own life is in danger, and that another's is: log odds
-    above those from which on it is heard."""
-    own, other = (
-        sum(near.numbers[f"{whose} {name}"] * value for name, value in seen.items()) - near.numbers[whose]
-        for whose in (DANGER, DANGER_OTHER)
-    )
-    return own, other
+def _danger(likely: Mapping[str, float]) -> float:
+    return likely[DANGER] + likely[DANGER_OTHER]
 
 
-def _danger(weights: tuple[float, float]) -> str:
-    return DANGER_OTHER if weights[1] > weights[0] else DANGER
+def _whose(likely: Mapping[str, float]) -> str:
+    return DANGER if likely[DANGER] >= likely[DANGER_OTHER] else DANGER_OTHER
+
+
+def _kind(likely: Mapping[str, float]) -> str:
+    """The likeliest kind but danger."""
+    return max((name for name in likely if name not in (DANGER, DANGER_OTHER)), key=likely.__getitem__)
 
 
 @lru_cache(maxsize=512)
-def cues(text: str) -> dict[str, float]:
-    """What the plain words of a text say of danger, 1 or 0 for each of ``CUES``: of the user's own and of another's (not within
-    quotation marks), whether it tells a film, a song, work or a joke, and whether another is named first. The last is 1."""
+def _by_words(text: str) -> str:
+    """The danger that plain words say outright, of the user or of another who is named first; none where they are told, sung or
+    laughed at, nor within quotation marks."""
     COURTESY.give_way()
     meant = _QUOTED.sub(" ", text)
-    own, other = (any(words["danger"][name].search(meant) for words in _words()) for name in ("own", "other"))
-    is_told = any(words["danger"]["told"].search(text) for words in _words())
-    return dict(zip(CUES, map(float, (own, other, is_told, _is_of_another(text), True)), strict=True))
-
-
-def _by_words(plain: Mapping[str, float]) -> str:
-    """The danger that the cues of a text say outright."""
-    if plain["told"]:
+    of = [words["danger"] for words in _words()]
+    if any(one["told"].search(text) for one in of):
         return UNKNOWN
-    return DANGER if plain["own words"] else DANGER_OTHER if plain["other words"] else UNKNOWN
-
-
-def _kind(near: nearness.Nearness, scores: Mapping[str, float]) -> str:
-    """The kind but danger that one text lies nearest to, by its scores; "none" where none is near enough."""
-    kind = max((name for name in near.kinds if name not in (DANGER, DANGER_OTHER, EVERYDAY)), key=scores.__getitem__)
-    return kind if scores[kind] >= near.numbers["kind"] else "none"
+    if any(one["own"].search(meant) for one in of):
+        return DANGER_OTHER if _is_of_another(text) else DANGER
+    return DANGER_OTHER if any(one["other"].search(meant) for one in of) else UNKNOWN
 
 
 def _sentences(text: str) -> tuple[str, ...]:
@@ -170,7 +150,7 @@ def mark(text: str, keyword: str = "") -> Mark:
     than one that is brought up at the wrong one."""
     text = both_ends(text)
     meant = earnest(text)
-    if _by_words(cues(text)) or any(words["mark"]["delicate"].search(meant) for words in _words()):
+    if _by_words(text) or any(words["mark"]["delicate"].search(meant) for words in _words()):
         return "delicate"
     is_care = keyword in _CARE_KEYWORDS or any(words["mark"]["care"].search(text) for words in _words())
     return "care" if is_care else ""

@@ -17,8 +17,9 @@ from moechat.reading.about import ABOUT
 from moechat.reading.bearing import Telling, is_borne_out
 from moechat.reading.eating import EATING
 from moechat.reading.ended import ENDED
+from moechat.reading.kinds import SAYINGS
 from moechat.reading.nearness import digest, examples, load
-from moechat.reading.saying import DANGERS, LIMITS, SAYINGS, mark, saying
+from moechat.reading.saying import LIMITS, mark, saying
 from moechat.rules.reading import understand
 
 UNSEEN = Path(__file__).parent / "unseen"
@@ -105,7 +106,7 @@ def test_sets_by_unseen_hands_are_floors(language: str) -> None:
 
 
 def test_what_is_stored_was_weighed_from_the_examples_that_stand_in_the_files() -> None:
-    for folder in (SAYINGS, DANGERS, LIMITS, ABOUT, ENDED, EATING):
+    for folder in (SAYINGS, LIMITS, ABOUT, ENDED, EATING):
         assert load(folder.with_suffix(".npz")).examples == digest(examples(folder)), "make sayings"
 
 

@@ -1,0 +1,98 @@
+"""Learns the network of moechat/reading/kinds from its examples, with torch; what came out runs on numpy alone.
+
+python -m benchmarks.fit_kinds          (or make sayings, which calls it)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmarks.fit_network import Reader, learned
+from moechat.reading import network
+from moechat.reading.asked import ASKED, LOW
+from moechat.reading.kinds import FITTED, SAYINGS, Kinds
+from moechat.reading.nearness import Example, digest, examples
+from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS
+
+NARROW, FORM, HIDDEN, LOOKS = 128, 24, 96, 4
+SEEDS = (3,)  # of the networks whose chances are averaged; one is enough beside nearness.
+EPOCHS = 6
+SMALL, BARE = 0.7, 0.5  # Chances that a message is told in small letters, without marks.
+USUAL, FEWEST = 300, 50  # A kind counts by the square root of how many fewer examples it has than the usual.
+CALM = "calm"  # No life is in danger, whatever kind it is.
+CALM_STEP = 4  # Of these one in so many is taken.
+IN_DANGER = frozenset({DANGER, DANGER_OTHER})
+TONES = IN_DANGER | frozenset("hurt glad quarrel limit".split())  # An everyday message is none of these.
+
+
+class KindsReader(Reader):
+    """As ``Kinds`` reads it."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(NARROW, FORM, HIDDEN)
+        self.looks = nn.Linear(2 * HIDDEN, LOOKS)
+        self.kinds = nn.Linear((LOOKS + 1) * 2 * HIDDEN, count)
+
+    def loss(self, batch: list[KindsRead]) -> Tensor:
+        around, is_there = self.around(batch)
+        is_none = ~is_there[..., None]
+        looks = torch.softmax(self.looks(around).masked_fill(is_none, -torch.inf), dim=1).transpose(1, 2) @ around
+        most = around.masked_fill(is_none, -torch.inf).amax(dim=1)
+        chances = torch.log_softmax(self.kinds(self.drop(torch.cat([most, looks.flatten(1)], dim=1))), dim=1)
+        wrong = -torch.logsumexp(chances.masked_fill(~torch.stack([one.may for one in batch]), -torch.inf), dim=1)
+        weights = torch.tensor([one.weight for one in batch])
+        return (wrong * weights).sum() / weights.sum()
+
+
+class KindsRead:
+    """An example as the network takes it; ``may``: the kinds that it may be of."""
+
+    def __init__(self, of: Example, names: Sequence[str], weight: float) -> None:
+        self.states = torch.from_numpy(network.in_context(of.text).astype(np.float16))
+        self.forms = torch.from_numpy(network.forms(of.text))
+        not_of = {EVERYDAY: TONES, CALM: IN_DANGER}.get(of.kind)
+        self.may = torch.tensor([name not in not_of if not_of else name == of.kind for name in names])
+        self.weight = weight
+
+
+def varied(of: Sequence[Example], seed: int = 1) -> Iterator[Example]:
+    """Each once more, as another would type it: in small letters, without marks."""
+    chance = np.random.default_rng(seed)
+    for one in of:
+        text = one.text.lower() if chance.random() < SMALL else one.text
+        if chance.random() < BARE:
+            text = re.sub(r"[,.!，。！、']", str(chance.choice(["", " "])), text)
+        yield Example(text.strip() or one.text, one.kind)
+
+
+def beside() -> list[Example]:
+    """What sets or lifts a limit, and what asks for something or nothing, where no life is in danger."""
+    limits = [Example(one.text, "limit" if one.kind == "sets" else CALM) for one in examples(LIMITS)]
+    asked = [Example(one.text, CALM) for one in examples(ASKED) if one.kind != LOW]
+    calm = [one for one in (*limits, *asked) if one.kind == CALM]
+    return [one for one in limits if one.kind != CALM] + calm[::CALM_STEP]
+
+
+def taught(of: Sequence[Example], seeds: Sequence[int] = SEEDS) -> Kinds:
+    """What is learned of examples, and of each as another would type it."""
+    counts = Counter(one.kind for one in of)
+    names = sorted(set(counts) - {EVERYDAY, CALM})
+    every = [*of, *varied([one for one in of if one.kind != CALM])]
+    weights = {kind: (USUAL / max(counts[kind], FEWEST)) ** 0.5 for kind in names}
+    read = [KindsRead(one, names, weights.get(one.kind, 1.0)) for one in every]
+    arrays = learned(read, lambda: KindsReader(len(names)), EPOCHS, seeds)
+    return Kinds(tuple(names), arrays, digest(examples(SAYINGS)))
+
+
+def fit_kinds() -> None:
+    taught([*examples(SAYINGS), *beside()]).save(FITTED)
+
+
+if __name__ == "__main__":
+    fit_kinds()
