@@ -32,6 +32,7 @@ from moechat.reading.frames import Frame
 from moechat.reading.kinds import SAYINGS
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
 from moechat.reading.saying import EVERYDAY, LIMITS, MATTERS
+from moechat.reading.wanted import WANTED
 from moechat.when.names import tongue_of
 
 AXES = 192
@@ -47,6 +48,8 @@ MAY_ASK, ASKED_STEP = frozenset("record hurt quarrel self danger danger_other ta
 # Sayings of these kinds are about nothing that a remark could take up; one in so many of them is an example of that.
 ABOUT_NOTHING = frozenset("joke figure quote suppose question greeting goodnight role record advice none".split())
 ABOUT_STEP = 30
+# Sayings of all other kinds ask for no plain fact; one in so many of them is an example of that.
+ASKS_FACTS, WANTED_STEP = frozenset({"record", "self"}), 60
 # A low mood is told by log odds (``of_low``).
 ASKED_FLOORS = {HER_DAY: 0.5, LIFE: 0.42, LOW: -0.25}
 
@@ -200,6 +203,8 @@ if __name__ == "__main__":
     fit(LIMITS, {}, [one for at, one in enumerate(spoken) if one.kind != EVERYDAY or at % NO_LIMIT_STEP == 0])
     fit(ENDED, {}, with_masks([one for one in frames.examples() if not one.is_message])[::MASKED_STEP])
     fit(EATING, {})
+    asks_nothing = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind not in ASKS_FACTS]
+    fit(WANTED, {}, asks_nothing[::WANTED_STEP])
     fit_findings()
     fit_kinds()
     fit_frames()

@@ -226,7 +226,7 @@ class Conversation:
                 self._left_out = oldest(context, excess)
                 continue
             if isinstance(self._model(), OfflineModel):
-                request = assembly.with_record(self._store, self._layers, id_, request, now)
+                request = assembly.with_record(self._store, self._layers, id_, request, recollection, now)
             self._store.log.rest(id_, request.rests_on)
             memory.follow_log()
             if memory.tree.forgettings == before:

@@ -394,11 +394,10 @@ class Recollection:
     """The outcome of one recall: what enters the prompt, what does not and why.
 
     ``empty_spans`` are spans that were asked for and hold no record; ``elsewhere_spans`` hold nothing about the matter, and
-    hits of other days do. ``notices`` tell of recipes that failed or were late.
-    ``timing_ms`` is per stage and per recipe. ``ranked`` is everything in the fused order, one side of an exchange at a time,
-    before anything was merged, dropped or limited; it is made when it is first read. ``unread_until``: what is older is
-    still being read (of a folder without indexes), so that what is not recalled may be there all the same. ``plans`` are due,
-    or overdue and not yet asked after.
+    hits of other days do. ``notices`` tell of recipes that failed or were late. ``timing_ms`` is per stage and per recipe.
+    ``ranked`` is everything in the fused order, one side of an exchange at a time, before anything was merged, dropped or
+    limited; made when first read. ``unread_until``: what is older is still being read (of a folder without indexes), so what
+    is not recalled may be there. ``plans`` are due, or overdue and not yet asked after. ``withheld``: not to be touched.
     """
 
     spans: Sequence[Span] = ()
@@ -411,6 +410,7 @@ class Recollection:
     unread_until: datetime | None = None
     plans: Sequence[Hit] = ()
     elsewhere_spans: Sequence[Span] = ()
+    withheld: Callable[[Hit], bool] = lambda _: False
 
     @property
     def is_silent(self) -> bool:

@@ -61,6 +61,7 @@ class ChatRequest:
     unread_until: datetime | None = None
     hits: Sequence[Hit] = ()
     context: Sequence[Exchange] = ()
+    further: Sequence[Hit] = ()  # What of the diary came near, but not near enough for the prompt.
     headings: Collection[str] = ()
     """How the blocks of the prompt begin that no reply repeats."""
     rests_on: Collection[str] = ()

@@ -105,7 +105,7 @@ def passages(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=128)
-def _weighed(text: str) -> tuple[Scores, Scores]:
+def weighed(text: str) -> tuple[Scores, Scores]:
     """As ``Frames.chances`` has it; a passage is asked for more than once a turn."""
     with builtin().one_thread():
         return load().chances(text)
@@ -115,7 +115,7 @@ def _weighed(text: str) -> tuple[Scores, Scores]:
 def values(text: str) -> tuple[Value, ...]:
     """The values in a passage: runs of words of one kind, Chinese words whole."""
     row = tokens(text)
-    return tuple(runs(row, load().kinds, *_weighed(text))) if row and can_weigh() else ()
+    return tuple(runs(row, load().kinds, *weighed(text))) if row and can_weigh() else ()
 
 
 def runs(row: Sequence[Token], names: Sequence[str], chances: Scores, own: Scores) -> Iterator[Value]:
@@ -150,7 +150,7 @@ def chance(text: str, words: str, kinds: Collection[str] = ()) -> tuple[float, f
     every: list[tuple[float, float]] = []
     for part in passages(text):
         if (start := part.casefold().find(words.casefold())) >= 0 and can_weigh():
-            end, (chances, own) = start + len(words), _weighed(part)
+            end, (chances, own) = start + len(words), weighed(part)
             places = [at for at, one in enumerate(tokens(part)) if one.start < end and one.end > start]
             likely = chances[places][:, columns].sum(axis=1)
             every += zip(likely.tolist(), own[places].tolist(), strict=True)

@@ -25,7 +25,7 @@ from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import Former
 from moechat.memory.episodes import is_held_back
 from moechat.memory.unranked import DAYBOOK
-from moechat.model import Exchange, Message, Recollection
+from moechat.model import Exchange, Hit, Message, Recollection
 from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
 from moechat.recall.layers import Layers
@@ -40,6 +40,7 @@ from moechat.when.span import in_zone
 
 log = logging.getLogger(__name__)
 MAX_LATE_REPLIES = 9  # Replies before it that a reply without a language model knows.
+FAR = ("below_threshold", "outside_span", "limit", "budget")  # So are hits dropped that only came less near.
 HEADED = (
     "persona", "company", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", *OF_NOW, "danger", "time",
 )  # fmt: skip
@@ -116,9 +117,11 @@ def request(
     )  # fmt: skip
 
 
-def with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, now: datetime) -> ChatRequest:
-    """The request with what was replied to this message and to those before it, and with all facts and plans, which a model
-    without language answers from."""
+def with_record(
+    store: Store, layers: Layers, id_: str, request: ChatRequest, recollection: Recollection, now: datetime
+) -> ChatRequest:
+    """The request with what was replied to this message and to those before it, with all facts and plans, and with what came
+    near in the diary, which a model without language answers from."""
     tree = store.tree
     node = tree.nodes.get(id_)
     before = list(itertools.islice(tree.ancestors(tree.parents.get(id_)), MAX_LATE_REPLIES))
@@ -128,19 +131,24 @@ def with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, no
     )
     if store.exchanges.get(id_).another(layers.character().user_name):
         return request
-    exchanges = store.exchanges.of([source for hit in request.hits for source in hit.sources or (hit.id,)])
-    speakers = [
-        {exchanges[one].another(layers.character().user_name) for one in hit.sources or (hit.id,) if one in exchanges}
-        for hit in request.hits
-    ]
-    hits = [  # Not what only others told, none of whom is asked about.
-        hit for hit, names in zip(request.hits, speakers, strict=True)
-        if not names or any(name in request.text for name in names)
-    ]  # fmt: skip
+    near = {
+        d.hit.id: d.hit for d in recollection.dropped if d.why in FAR and d.hit.is_exchange and d.hit.side == "user"
+    }
+    further = [hit for hit in near.values() if not recollection.withheld(hit)]
+    exchanges = store.exchanges.of([source for hit in [*request.hits, *further] for source in hit.sources or (hit.id,)])
+
+    def is_ours(hit: Hit) -> bool:
+        """Not what only others told, none of whom is asked about."""
+        ids = hit.sources or (hit.id,)
+        names = {exchanges[one].another(layers.character().user_name) for one in ids if one in exchanges}
+        return not names or any(name in request.text for name in names)
+
+    hits, further = [*filter(is_ours, request.hits)], [*filter(is_ours, further)]
     facts = [fact for fact in layers.core.current() if fact.by != "author" and fact.confirmed is not False]
     plans = layers.episodes.view(now).plans(now, now + profile.AHEAD)
     rests_on = {*request.rests_on, *(fact.id for fact in facts), *(plan.id for plan in plans)}
     rests_on.update(*(fact.draft.sources for fact in facts), *(plan.event.sources for plan in plans))
+    rests_on.update(hit.id for hit in further)
     drafts = [
         replace(
             one.draft,
@@ -149,7 +157,7 @@ def with_record(store: Store, layers: Layers, id_: str, request: ChatRequest, no
         )
         for one in facts
     ]
-    return replace(request, hits=hits, facts=drafts, plans=plans, rests_on=rests_on)
+    return replace(request, hits=hits, further=further, facts=drafts, plans=plans, rests_on=rests_on)
 
 
 def _headings(character: Character, prompts: Prompts) -> Collection[str]:

@@ -97,7 +97,9 @@ def recall(
     others = list(unanswered(cue)) if away else []
     taken_s = [end - begun for begun, end in pairwise(laps)] + [time.perf_counter() - laps[0]]
     ms = ms | {name: round(s * 1000, 3) for name, s in zip(("recipes", "fuse", "merge", "total"), taken_s, strict=True)}
-    return Recollection(list(cue.spans), kept, dropped, empty, notices, ms, everything, elsewhere_spans=others)
+    return Recollection(
+        list(cue.spans), kept, dropped, empty, notices, ms, everything, elsewhere_spans=others, withheld=withheld
+    )  # fmt: skip
 
 
 class _WholeHits(Sequence[Hit]):

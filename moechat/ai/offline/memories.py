@@ -4,28 +4,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import cache
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache, cached_property
+from itertools import pairwise
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline.lines import ANYONE, Ears, kin
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
-from moechat.encoder.builtin import builtin
-from moechat.errors import EmbeddingError
 from moechat.language.words import is_stop_word, tokens
-from moechat.model import Hit, Layer
+from moechat.model import FactDraft, Hit, Layer
+from moechat.reading.answering import Asking, nearness_of
 from moechat.reading.asking import asks, asks_by_form
+from moechat.reading.frames import LIKELY
 from moechat.reading.saying import saying
+from moechat.reading.wanted import NAMED, stated, wanted
 from moechat.rules import message
 from moechat.rules.clause import MAX_SENTENCES, Clause
 from moechat.when import LONGEST_READ, Span, resolve
 from moechat.when.names import has_han, tongue_of
 
+_CLAUSE = re.compile(r"[^,，.。!！?？;；\n]+?(?= (?=[一-龥])|[,，.。!！?？;；\n]|$)")
 _SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
 LONGEST_TOLD = 200  # Of a message of more characters the sentence that answers is told.
-ENOUGH = 2.0  # A memory that shares less than this with a question is no answer to it.
+ENOUGH = -1.25  # A memory that answers a question with less than these log odds is no answer to it.
+NEAREST = -2.5  # With these it is told as the nearest there is.
+SHARED = 2.0  # An entry of the world book shares as much with a question that it answers.
+SHORTLIST = 12  # So many are looked at closely.
+OF_THEM, OF_ANOTHER, ASKS = 1.0, -2.0, -0.8  # What that adds to the log odds (see ``Asking``), or takes from them.
+LESS = 1.5  # A fact answers though a message lies nearer to a question by this.
+OF_ONESELF = frozenset({"name", "age", "birthday", "home", "hometown", "job", "employer", "allergy", "health"})
+_WHO = re.compile(r"\b(?:who|which|or)\b|谁|还是", re.IGNORECASE)  # It may be anybody's.
+_THIRD = re.compile(r"^(?:用户|(?:The )?User\b)", re.IGNORECASE)
+UNNAMED = 0.08  # Where no name is as likely as this, nothing says what somebody is called.
+MEANING, UNLIKE = 8.0, 0.2  # An entry of the world book whose cosine to the question is .45 shares enough by itself.
+AT_ONCE = timedelta(minutes=10)  # Messages that follow within this are of one matter.
 MEANING, UNLIKE = 8.0, 0.2  # A cosine of .45 to the question is enough by itself.
+UNNAMED = 0.08  # Where no name is as likely as this, nothing says what somebody is called.
 LEAST_TOLD = 2  # A message that asks also tells something where so many words beside the question say something.
 EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
@@ -41,6 +56,19 @@ class Told:
     at: datetime | None = None
     dated: int = 0
     named: bool = False  # the question names an entry of the world book
+    sources: tuple[str, ...] = ()  # the exchanges that it rests on
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """A message of the user's as it was sent, with those ``before`` it; ``by_time``: it was found by its time."""
+
+    layer: Layer
+    text: str
+    at: datetime | None
+    before: Sequence[str] = ()
+    by_time: bool = False
+    sources: tuple[str, ...] = ()
 
 
 class Memories:
@@ -50,33 +78,47 @@ class Memories:
         self._ears, self._names, self._spans = ears["words"], names, spans
         # One question is held against every memory: what it says and whom it names is read once.
         self.people, self.content = cache(kin), cache(self._content)
-        self._subjects, self._small_talk = ears["subjects"], ears["short"].values()
+        self._first = "我" if request.character and request.character.language == "zh" else "I"
+        self._small_talk = ears["short"].values()
         talk = [e for e in request.context if e.char or e.user.strip() != request.text.strip()]
         words = [e.user for e in talk]
-        every = [
-            one for at in reversed(range(len(talk))) for one in self._of("context", words[at], talk[at].at, words[:at])
+        self._talk = [
+            _Spoken("context", words[at], talk[at].at, words[:at], sources=(talk[at].id,))
+            for at in reversed(range(len(talk)))
         ]
-        self.all = every + [one for hit in request.hits for one in self._of_hit(hit)]
+        self._hits, self._further = request.hits, request.further
+
+    @cached_property
+    def all(self) -> list[Told]:
+        recalled = (self._of_hit(hit) for hit in self._hits)
+        return [one for row in (*map(self._of, self._talk), *recalled) for one in row]
 
     def _of_hit(self, hit: Hit) -> list[Told]:
         if hit.layer in ("core", "lore"):
-            return [Told(hit.layer, hit.text, hit.time, named=hit.layer == "lore" and bool(hit.words))]
-        by_time = hit.episode is not None and (hit.span is not None or hit.recipe == "by_time")
-        messages = self._of("diary", said_by_user(hit.text, *self._names), hit.time, ())
-        return [replace(one, text=self._spoken(one.text), dated=one.dated or int(by_time)) for one in messages]
+            return [Told(hit.layer, hit.text, hit.time, 0, hit.layer == "lore" and bool(hit.words), hit.sources)]
+        return self._of(self._message(hit))
 
-    def _of(self, layer: Layer, text: str, at: datetime | None, before: Sequence[str]) -> list[Told]:
+    def _message(self, hit: Hit) -> _Spoken:
+        by_time = hit.episode is not None and (hit.span is not None or hit.recipe == "by_time")
+        return _Spoken("diary", said_by_user(hit.text, *self._names), hit.time, (), by_time, hit.sources or (hit.id,))
+
+    def _of(self, sent: _Spoken) -> list[Told]:
         """What of a message can answer: all of it, or each sentence of a long one. Questions, requests and play cannot."""
-        text = text[:LONGEST_READ]
-        clauses = [clause.text for clause in message.read(text, before).clauses if self._tells(clause)]
+        text = sent.text[:LONGEST_READ]
+        clauses = [clause.text for clause in message.read(text, sent.before).clauses if self._tells(clause)]
         words = {word for clause in clauses for word in content_words(clause)}
         if not clauses or saying(text).kind == "record" or (len(words) < LEAST_TOLD and asks(text)):
             return []
-        belongs = {clause: self._belongs(clause, at) for clause in clauses}
+        belongs = {clause: self._belongs(clause, sent.at) for clause in clauses}
         sentences = [text] if len(text) <= LONGEST_TOLD else _SENTENCE.findall(text)
         parts = list(dict.fromkeys(map(str.strip, sentences)))[:MAX_SENTENCES]
         telling = [(part, [own for one, own in belongs.items() if one in part or len(parts) == 1]) for part in parts]
-        return [Told(layer, part, at, max(own)) for part, own in telling if own]
+        spoken = self._spoken if sent.layer == "diary" else str
+        return [
+            Told(sent.layer, spoken(part), sent.at, max(*own, int(sent.by_time)), sources=sent.sources)
+            for part, own in telling
+            if own
+        ]
 
     def _tells(self, clause: Clause) -> bool:
         ears = self._ears
@@ -107,63 +149,74 @@ class Memories:
         return any(span.covers(at) for span in self._spans) * (1 if own else 2)
 
     def ranked(self, question: str, memories: Sequence[Told] | None = None) -> list[Told]:
-        """Memories that share enough with the question, best first."""
+        """Memories that answer a question, best first."""
         return [memory for score, memory in self.weighed(question, memories) if score >= ENOUGH]
 
     def weighed(self, question: str, memories: Sequence[Told] | None = None) -> list[tuple[float, Told]]:
-        """How well each memory fits the question, best first; the first of equals wins."""
-        whole = self.all if memories is None else memories
-        near = self._near(question, whole)
-        scores = [(self.match(question, memory, near[at]), memory) for at, memory in enumerate(whole)]
-        return sorted(scores, key=lambda one: -one[0])
+        """How well each memory answers a question, best first, in log odds; the first of equals wins."""
+        cards = [one for hit in self._hits if hit.layer in ("core", "lore") for one in self._of_hit(hit)]
+        lore = [one for one in cards if one.layer == "lore"] if memories is None else memories
+        world = [(self._shared(question, one) - SHARED + ENOUGH, one) for one in lore]
+        if memories is not None:
+            return sorted(world, key=lambda one: -one[0])
+        recalled = [self._message(hit) for hit in (*self._hits, *self._further) if hit.layer == "diary"]
+        every: dict[str, _Spoken | Told] = {}
+        for each in (*self._talk, *recalled, *(one for one in cards if one.layer == "core")):
+            every.setdefault(each.text, each)
+        own = self._likely(question, list(every.values()))
+        return sorted([*own, *world], key=lambda one: -one[0])
 
-    def _near(self, question: str, memories: Sequence[Told]) -> list[float]:
-        """How near each memory lies to the question in meaning, in the measure of ``match``; 0 without the embedding."""
-        try:
-            vectors = builtin().embed([question, *(one.text for one in memories)])
-        except EmbeddingError:
-            return [0.0] * len(memories)
-        return [MEANING * max(0.0, near - UNLIKE) for near in (vectors[1:] @ vectors[0]).tolist()]
+    def _likely(self, question: str, memories: Sequence[_Spoken | Told]) -> list[tuple[float, Told]]:
+        """How likely each of the nearest memories answers a question, in log odds."""
+        # A fact is read as the user would tell it.
+        texts = [one.text if isinstance(one, _Spoken) else _THIRD.sub(self._first, one.text) for one in memories]
+        asking, (kind, _) = Asking(question, list(self.content(question)), texts), wanted(question)
+        people = self.people(question) - ANYONE
+        is_own, is_past = not people and self._hears("mine", question), self._hears("formerly", question)
+        order = sorted((one.at, at) for at, one in enumerate(memories) if one.at and isinstance(one, _Spoken))
+        before = {at: last for (then, last), (now, at) in pairwise(order) if now - then <= AT_ONCE}
+        rows: list[tuple[float, Told]] = []
+        for at in asking.nearest(SHORTLIST):
+            one, text = memories[at], texts[at]
+            parts, named = [one] if isinstance(one, Told) else self._of(one), self.people(text) - ANYONE
+            likely, own = stated(text, kind)
+            if not parts or (kind == NAMED and likely < UNNAMED):
+                continue
+            own = own if is_own else 1 - own
+            if isinstance(one, Told):
+                own = float(not named or kind == "have" if is_own else not named.isdisjoint(people))
+            if kind in OF_ONESELF and is_own and likely >= LIKELY and own < LIKELY and not _WHO.search(question):
+                continue  # It is somebody else's.
+            pieces = _CLAUSE.findall(text) or [text]
+            score = asking.log_odds(at, pieces, likely, own, at if named else before.get(at, at))
+            score += OF_THEM * (not people.isdisjoint(named)) + OF_ANOTHER * self.is_of_another(question, text)
+            score += ASKS * asks_by_form(text)
+            if isinstance(one, Told):
+                score += likely * own - is_past  # It has been read already, and is of now.
+            elif not is_past and self._hears("formerly", text):
+                score -= 1.0  # Where I lived, not where I live.
+            rows += [(score + (part.dated > 1), part) for part in parts]
+        return rows
 
-    def match(self, question: str, memory: Told, near: float = 0.0) -> float:
-        """How much a memory shares with the question, beside how ``near`` it is in meaning."""
+    def _hears(self, name: str, text: str) -> bool:
+        return bool(self._ears[name].search(text))
+
+    def _shared(self, question: str, memory: Told) -> float:
+        """How much an entry of the world book, or a sentence of the persona, shares with a question."""
         ears, text, there = self._ears, memory.text, set(tokens(memory.text))
-        content = self.content(question).items()
-        weights = {w: weight for w, weight in content if w in there or (has_han(w[0]) and w in text)}
-        subjects = [s for s in self._subjects.items() if s[1].search(question)]
-        is_of_user = near < ENOUGH and bool(ears["tells"].search(text))
-        if self.is_of_another(question, text, or_of_user=not weights and (memory.layer == "core" or is_of_user)):
+        if self.is_of_another(question, text):
             return 0.0
-        if not weights:  # 闺女 is 女儿.
-            weights = dict.fromkeys((self.people(question) & self.people(text)) - ANYONE, 2.0)
-        weights |= {name: 3.0 for name, subject in subjects if subject.search(text)}
-        of_the_past = bool(ears["formerly"].search(question))
-        is_now = memory.layer == "core" and not self._spans and all(subject.search(text) for _, subject in subjects)
-        is_aside = memory.layer == "core" and not self.people(question) and bool(self.people(text) - ANYONE)
-        score = near + sum(weights.values()) - 1.0 * is_aside  # where I live, not where my mother does
-        words = {word for word, _ in content if len(word) > (1 if has_han(word[0]) else 2)}
-        words = {word for word in words if not self.people(word)}
-        is_named, is_else = bool(words & weights.keys()), bool(words) and words.isdisjoint(weights)
-        for this, other in ((ears["likes"], ears["dislikes"]), (ears["dislikes"], ears["likes"])):
-            if this.search(question) and not other.search(question):
-                yes_or_no = is_named and memory.layer == "core"  # 我喜欢香菜吗: whichever is known of it
-                fits = 3.0 * (not is_else) if this.search(text) else -4.0
-                score += 0.0 if yes_or_no and fits < 0 else fits - 2.0 * bool(fits < 0 and other.search(text))
-        if score >= ENOUGH:
-            fits_then = 3.0 * bool(ears["formerly"].search(text))  # where I lived, not where I live
-            score += (memory.dated > 1) + (fits_then if of_the_past else 2.5 * is_now)
-        if memory.layer == "lore":
-            asks_mine = bool(ears["mine"].search(question))
-            if asks_mine and self.people(question) - ANYONE:  # my grandmother is none of the world book's
-                return 0.0
-            score += 3.0 * memory.named - 1.0 * asks_mine
-        return score
+        weights = {w: n for w, n in self.content(question).items() if w in there or (has_han(w[0]) and w in text)}
+        asks_mine = bool(ears["mine"].search(question))
+        if asks_mine and self.people(question) - ANYONE:  # my grandmother is none of the world book's
+            return 0.0
+        (near,) = nearness_of(question, [text])
+        return MEANING * max(0.0, near - UNLIKE) + sum(weights.values()) + 3.0 * memory.named - 1.0 * asks_mine
 
-    def is_of_another(self, question: str, text: str, *, or_of_user: bool = False) -> bool:
-        """Whether a question names somebody (my sister) and the text somebody else, or ``or_of_user`` nobody."""
+    def is_of_another(self, question: str, text: str) -> bool:
+        """Whether a question names somebody (my sister) and the text somebody else."""
         asked_of, named = self.people(question), self.people(text)
-        is_somebody = bool(named - ANYONE) or or_of_user
-        return bool(asked_of) and is_somebody and (asked_of - ANYONE or asked_of).isdisjoint(named)
+        return bool(asked_of) and bool(named - ANYONE) and (asked_of - ANYONE or asked_of).isdisjoint(named)
 
     def _content(self, text: str) -> dict[str, float]:
         """The words of a question that say what it is about, with their weight; times are matched as times."""
@@ -177,6 +230,14 @@ class Memories:
         if memory.layer == "core":
             return fact_to_user(memory.text, self._names[0], tongue_of(memory.text))
         return second_person(memory.text, tongue_of(memory.text))
+
+
+def borne_out(facts: Sequence[FactDraft], weighed: Sequence[tuple[float, Told]]) -> list[FactDraft]:
+    """The facts that rest on what answers a question about as well as anything does; all where nothing answers it."""
+    answers = [(score, one) for score, one in weighed if one.layer != "lore" and score >= ENOUGH]
+    best = max((score for score, _ in answers), default=ENOUGH)
+    sources = {id_ for score, one in answers if score >= best - LESS for id_ in one.sources}
+    return [fact for fact in facts if not answers or not fact.sources or not sources.isdisjoint(fact.sources)]
 
 
 def content_words(text: str) -> dict[str, None]:

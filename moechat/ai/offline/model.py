@@ -18,7 +18,7 @@ from zlib import crc32
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.cleaner import in_whole
 from moechat.ai.offline import lines
-from moechat.ai.offline.memories import EARNEST, ENOUGH, Memories, Told, content_words
+from moechat.ai.offline.memories import EARNEST, ENOUGH, NEAREST, Memories, Told, borne_out, content_words
 from moechat.ai.offline.record import Knowledge, day_name
 from moechat.ai.offline.retelling import ENDS, of_oneself, retold
 from moechat.ai.reply_stream import ReplyStream
@@ -28,16 +28,16 @@ from moechat.model import LONG_AGO, Exchange, Message, Understanding
 from moechat.reading.about import about
 from moechat.reading.asked import LOW, asked
 from moechat.reading.asking import asks, asks_by_form
+from moechat.reading.frames import LIKELY
 from moechat.reading.saying import DANGER, DANGER_OTHER, UNKNOWN, earnest, mark
+from moechat.reading.wanted import TASTES, stated, wanted
 from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
 from moechat.when import Span, both_ends
 from moechat.when.names import tongue_of
 
-MOST_PARTS = 5  # So many questions of a message are answered.
-NEAREST = 0.6  # What shares this much with a question is told as the nearest there is, not as its answer.
-LISTED = 4  # An enumeration of what was said has this many clauses.
+MOST_PARTS, LISTED = 5, 4  # So many questions of a message are answered, and so many clauses of what was said told.
 SHORT = {"zh": 12, "en": 6}  # A message of more pieces is more than a greeting.
 NOTED_IN = 9  # A receipt is given where none was in so many replies.
 ALIKE = 0.5  # An example of the persona answers a message that shares so much of its words.
@@ -170,7 +170,8 @@ class _OfflineReply:
         statements: list[str] = []
         for clause in clauses:
             certain = self._hears("tells", clause.text) or clause.lead or clause.mood == "plan" or statements
-            if clause.mood in EARNEST and (clause.whose or clause.mood == "plan") and certain:
+            tells = clause.mood in EARNEST and not asks_by_form(clause.text)
+            if tells and (clause.whose or clause.mood == "plan") and certain:
                 statements.append(clause.text)
         return statements
 
@@ -210,7 +211,8 @@ class _OfflineReply:
         if self.record.asks_to_eat(question):
             return self._may_eat(question)
         bare = self.ears["words"]["address"].sub(" ", question)
-        if (answer := self._from_record(question, bare, spans)) is not None:
+        weighed = memories.weighed(bare)
+        if (answer := self._from_record(question, bare, spans, weighed)) is not None:
             return answer
         if self._hears("advice", question) and not spans:
             return self._line("advice")
@@ -218,13 +220,12 @@ class _OfflineReply:
             return self._of_me(bare, memories)
         if not self._hears("mine", bare) and (example := self._example()):
             return example
-        weighed = memories.weighed(bare)
         ranked = [memory for score, memory in weighed if score >= ENOUGH]
         of_world = bool(ranked) and ranked[0].layer == "lore"
         if of_world and not self._hears("of_lore", question):  # the user's own watch comes before anybody's
             ranked.sort(key=lambda m: m.layer == "lore")
-        of_life = any(self._hears(name, bare) for name in ("mine", "recalls", "happened")) or memories.people(bare)
-        asks_of_life = of_life or self.reading.kind == "record"
+        of_life = any(self._hears(name, bare) for name in ("mine", "recalls", "happened")) or wanted(bare)[0]
+        asks_of_life = of_life or memories.people(bare) or self.reading.kind == "record"
         if not (asks_of_life or spans):
             ranked = [memory for memory in ranked if memory.layer == "lore"]  # a riddle asks nothing of a life
         asks_when = self._hears("recalls", question) and bool(ranked) and ranked[0].layer == "core"
@@ -233,7 +234,7 @@ class _OfflineReply:
         if ranked:
             return self._alike(bare, ranked, memories)
         nearest = next((m for score, m in weighed if score >= NEAREST and m.layer in ("context", "diary")), None)
-        if asks_of_life and nearest:
+        if asks_of_life and nearest and not wanted(bare)[0]:
             return self._line("nearest", said=self._quoted(nearest, memories))
         if feeling := self._heard("feelings", question):
             return self._line(feeling)
@@ -241,7 +242,9 @@ class _OfflineReply:
             return self._line("unread")
         return self._line("not_told" if self._hears("mine", bare) else "not_known")
 
-    def _from_record(self, question: str, bare: str, spans: Sequence[Span]) -> str | None:
+    def _from_record(
+        self, question: str, bare: str, spans: Sequence[Span], weighed: Sequence[tuple[float, Told]]
+    ) -> str | None:
         """What facts and plans answer; None where they are not asked, or where older words may say it."""
         coming = [f"{day}{self.colon}{text}" for day, text in self.record.coming(spans)]
         if self._hears("coming", question) or (spans and coming):
@@ -250,7 +253,7 @@ class _OfflineReply:
             return self._line("known", said=f"{meant[0][0]}{self.colon}{meant[0][1]}")
         if spans or self._hears("formerly", question) or not (question_kind := self.record.asked(bare)):
             return None
-        if facts := self.record.known(question_kind):
+        if facts := borne_out(self.record.known(question_kind), weighed):
             sentences = dict.fromkeys(map(self.record.to_user, facts))
             return self._line("known", said=self.comma.join(list(sentences)[-LISTED:]))
         return None
@@ -267,7 +270,8 @@ class _OfflineReply:
         unread = self.request.unread_until
         is_read = unread is None or empty[0].start > unread
         gap = self._line("nothing_coming" if is_ahead else "no_record" if is_read else "unread", phrase=empty[0].phrase)
-        return f"{gap}{self.glue}{self._line('but_then', said=self._tell(ranked[0], memories))}" if ranked else gap
+        timeless = ranked or self._recalled([]).ranked(question)
+        return f"{gap}{self.glue}{self._line('but_then', said=self._tell(timeless[0], memories))}" if timeless else gap
 
     def _listed(self, of_that_time: Sequence[Told], memories: Memories) -> str:
         """What was told, day by day."""
@@ -355,13 +359,12 @@ class _OfflineReply:
         return self._line("told_that_day" if that_day else "told_then", said=memory.text, day=day)
 
     def _alike(self, question: str, ranked: Sequence[Told], memories: Memories) -> str:
-        """There may be several facts, or several answers to what somebody likes: all that fit as well as the best."""
-        best = memories.match(question, ranked[0])
-        tastes = self._hears("likes", question) or self._hears("dislikes", question)
-        alike = [m for m in ranked if memories.match(question, m) == best and (tastes or m.layer == "core")]
-        core = ranked[0].layer == "core" or tastes
-        texts = list(dict.fromkeys(filter(None, map(memories.to_user, alike)))) if core else []
-        return self._line("known", said=self.comma.join(texts)) if texts else self._tell(ranked[0], memories)
+        """There may be several facts, or several answers to what somebody likes: all that state what is asked for."""
+        kind, _ = wanted(question)
+        tastes, core = kind in TASTES, ranked[0].layer == "core"
+        alike = [m for m in ranked if (tastes or m.layer == "core") and stated(m.text, kind)[0] >= LIKELY]
+        texts = list(dict.fromkeys(filter(None, map(memories.to_user, alike or ranked[:1])))) if core or tastes else []
+        return self._line("known", said=self.comma.join(texts[:LISTED])) if texts else self._tell(ranked[0], memories)
 
     # ---- remarks
 

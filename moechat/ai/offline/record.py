@@ -17,6 +17,8 @@ from moechat.ai.offline.retelling import ENDS, fact_to_user
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import Episode, FactDraft
 from moechat.reading.eating import EVERYDAY, FOOD, MAY, STATE, WILL, eating
+from moechat.reading.frames import LIKELY
+from moechat.reading.wanted import NAMED, stated, wanted
 from moechat.rules import foods
 from moechat.rules.reading import understand
 from moechat.when import Span, resolve
@@ -25,15 +27,18 @@ from moechat.when.names import MONTHS, has_han, tongue_of
 MAX_PLANS = 5
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DATED = re.compile(r"\s*[（(]\d{4}-\d\d-\d\d[^()（）]*[)）]")
+FOR_THE_RECORD = 0.55  # A question as near as this to those for what somebody cannot eat asks no leave.
 _CARE = ("allergy", "health")
 _ALSO = {
     "job": ("job", "employer"),
     "employer": ("employer", "job"),
     "school": ("school", "grade"),
-    "major": ("major", "school"),
+    "major": ("major", "learning"),
+    "language": ("language", "learning"),
+    "like": ("taste",),
+    "dislike": ("taste",),
 }
-# Of what the answer is one: 哪个城市, which town.
-_WHICH = re.compile(r"(?:哪[个座所家种门]?|什么|啥)[一-龥]{1,2}|\b(?:which|what) \w+", re.IGNORECASE)
+USER = "user"
 _LEAD_EN = re.compile(r"\s*\b(?:on|in|at|for|by|until|this|next)\s*$")
 
 
@@ -65,30 +70,30 @@ class Knowledge:
 
     def asked(self, question: str) -> Asked | None:
         """What a question asks of the record; None where it asks nothing of it."""
-        ears = lines.ears(tongue_of(question))
-        for span in resolve(question, self._request.now) if self._request.now else ():
-            question = question.replace(span.phrase, " ")
-        whose = frozenset(self._named(question)) or lines.kin(question)
-        what = next((name for name, pattern in ears["asked"].items() if pattern.search(question)), "")
-        if not whose and what and ears["words"]["mine"].search(question):
-            whose = frozenset() if _names_else(question, what, ears) else frozenset({"user"})
-        return Asked(whose, what) if whose and what else None
+        (what, _), whose = wanted(question), frozenset(self._named(question)) or lines.kin(question)
+        of_user = bool(lines.ears(tongue_of(question))["words"]["mine"].search(question))
+        whose = whose or (frozenset({USER}) if of_user else whose)
+        return Asked(whose, NAMED if what == "name" and USER not in whose else what) if whose and what else None
 
     def known(self, question: Asked) -> list[FactDraft]:
         """The facts that answer, what was told last behind the rest."""
-        if question.whose == {"user"}:
-            own = [fact for fact in self.facts if fact.entity == "user"]
-            classes = _ALSO.get(question.what, (question.what,))
-            fitting = [fact for fact in own if fact.keyword in classes]
+        classes = _ALSO.get(question.what, (question.what,))
+        if question.whose == {USER}:
+            own = [fact for fact in self.facts if fact.entity == USER]
+            fitting = [
+                fact for fact in own
+                if fact.keyword in classes and (fact.polarity < 0) == (question.what == "dislike")
+            ]  # fmt: skip
             return fitting or [fact for fact in own if fact.mark == "care" and question.what in _CARE]
         groups, names = question.whose, {name for name in question.whose if name not in _groups()}
         relations = [
             fact
             for fact in self.facts
             if fact.kind == "relation"
+            and (question.what != NAMED or (not names and stated(fact.text, NAMED)[0] >= LIKELY))
             and (fact.target.casefold() in names or not groups.isdisjoint(lines.kin(fact.text)))
         ]
-        if question.what in ("name", "who", "have"):
+        if question.what in (NAMED, "who", "have"):
             return relations
         people = {*names, *(fact.target.casefold() for fact in relations)}
         theirs = [
@@ -97,7 +102,7 @@ class Knowledge:
             if fact.entity != "user"
             and (fact.entity.casefold() in people or not groups.isdisjoint(lines.kin(fact.entity)))
         ]
-        return [fact for fact in theirs if fact.keyword in _ALSO.get(question.what, (question.what,))]
+        return [fact for fact in theirs if fact.keyword in classes]
 
     def to_user(self, fact: FactDraft) -> str:
         return self._told_to_user(fact.text)
@@ -129,7 +134,9 @@ class Knowledge:
 
     def asks_to_eat(self, text: str) -> bool:
         """Whether a text asks for leave to eat; what the body does not take is not asked for alone, and one may be about to."""
-        if not (foods.words(text) or lines.ears(tongue_of(text))["subjects"]["food"].search(text)):
+        if not (foods.words(text) or lines.ears(tongue_of(text))["words"]["food"].search(text)):
+            return False
+        if wanted(text)[0] == "allergy" and wanted(text)[1] >= FOR_THE_RECORD:
             return False
         kind = eating(foods.besides(text, FOOD, STATE))
         if kind == WILL:
@@ -170,16 +177,6 @@ class Knowledge:
         names |= {f.target.casefold() for f in self.facts if f.kind == "relation"}
         named = {name for name in names if len(name) > 1 and not lines.kin(name) and not is_stop_word(name)}
         return {name for name in named if re.search(rf"(?<![a-z]){re.escape(name)}(?![a-z])", low)}
-
-
-def _names_else(question: str, what: str, ears: lines.Ears) -> bool:
-    """Whether a question of the user's names something beside what is asked: 我那画眉叫什么 is not the user's own name."""
-    rest, asks, subject = [*question], ears["asked"][what], ears["subjects"].get(what)
-    for part in filter(None, (asks, subject, _WHICH, ears["words"]["recalls"])):
-        for match in part.finditer(question):
-            rest[slice(*match.span())] = " " * len(match[0])
-    words = tokens("".join(rest), bigrams=False)
-    return any(not is_stop_word(word) and not ears["words"]["empty_words"].fullmatch(word) for word in words)
 
 
 def day_name(at: datetime, language: str) -> str:
