@@ -61,7 +61,6 @@ class ChatRequest:
     unread_until: datetime | None = None
     hits: Sequence[Hit] = ()
     context: Sequence[Exchange] = ()
-    further: Sequence[Hit] = ()  # What of the diary came near, but not near enough for the prompt.
     headings: Collection[str] = ()
     """How the blocks of the prompt begin that no reply repeats."""
     rests_on: Collection[str] = ()
@@ -72,6 +71,7 @@ class ChatRequest:
     """The replies before this message, whether the context still holds them or not; a few, oldest first."""
     called: str = ""
     """What the user is called in ``messages``."""
+    further: Sequence[Hit] = ()  # What of the diary came near, but not near enough for the prompt.
     facts: Sequence[FactDraft] = ()
     """All that is known as facts, with the class of each keyword in its place (``contradiction.keyword_class``)."""
     plans: Sequence[Episode] = ()

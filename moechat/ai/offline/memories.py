@@ -161,7 +161,8 @@ class Memories:
             return sorted(world, key=lambda one: -one[0])
         recalled = [self._message(hit) for hit in (*self._hits, *self._further) if hit.layer == "diary"]
         every: dict[str, _Spoken | Told] = {}
-        for each in (*self._talk, *recalled, *(one for one in cards if one.layer == "core")):
+        facts: list[_Spoken | Told] = [one for one in cards if one.layer == "core"]
+        for each in [*self._talk, *recalled, *facts]:
             every.setdefault(each.text, each)
         own = self._likely(question, list(every.values()))
         return sorted([*own, *world], key=lambda one: -one[0])
