@@ -15,7 +15,7 @@ from moechat.when.names import has_han
 
 # How near it lies as a whole and by its nearest clause, how much of what is asked stands in it, whether it states something of
 # the kind that is asked for, of whom it is asked for, and whether the rest of what is asked stands in the message before.
-# Logistic regression over the 120 questions of eight evenings (benchmarks/offline_talk.py), each weighed without its own.
+# Chosen by hand near a logistic regression over the 120 questions of eight evenings (benchmarks/offline_talk.py), looked at then.
 NEAR, NEAR_CLAUSE, HELD, STATES, OF_WHOM, HELD_BEFORE, ALWAYS = 2.4, 2.8, 4.0, 2.0, 2.9, 1.4, -5.2
 
 
