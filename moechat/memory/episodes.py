@@ -102,6 +102,10 @@ class EpisodeView:
         cited[self._in_view([position for id_ in exchanges for position in self._all.by_source.get(id_, ())])] = True
         return cited
 
+    def repeats(self, episode: Episode) -> np.ndarray:
+        """The places of what happened and is told in the same words as an episode, the earliest told first."""
+        return np.flatnonzero(self._all.same_words(episode.event.text)[self.positions])
+
     def by_keyword(self, words: Collection[str]) -> dict[int, list[str]]:
         """Places of the view whose keywords, subject or object are one of ``words``, and which; case is folded."""
         shared: dict[int, list[str]] = {}
@@ -259,6 +263,12 @@ class Episodes:
             living: PackedKeys = self._arrays()[2][self.living()]
             return living
 
+    def same_words(self, text: str) -> np.ndarray:
+        """(n,) bool by position: which are told in just these words, plans aside."""
+        with self._lock:
+            same: np.ndarray = np.all(self._arrays()[2] == pack_keys([text_key(text)]), axis=1)
+            return same & ~np.isin(np.arange(len(same)), [*self._planned])
+
     def _lacking(self, table: VectorTable) -> list[int]:
         """The positions of live episodes whose text has no vector, the newest first."""
         with self._lock:
@@ -403,7 +413,7 @@ def overview(
     episodes: Episodes, now: datetime, in_context: Collection[str], capacity: int, moving: Sequence[str] = ()
 ) -> list[Episode]:
     """The overview (前情提要; seed 004, 1.2 and 四 a): the ``capacity`` events that matter most by now and have left the context,
-    oldest first. What an event matters halves in ``FADES``; of equal ones the newest stand there, and the same words once.
+    oldest first. What an event matters halves in ``FADES``; of equal ones the newest stand there, the same words once, last.
     ``moving`` are ids of what moves the user's life, the weightiest first: they stand there before all others.
 
     No exchange of theirs is ``in_context``, and but for what is ``moving`` none is held back, nor what rules made of an exchange
@@ -416,18 +426,25 @@ def overview(
     first = view.places([episodes.place_by_id[id_] for id_ in moving if id_ in episodes.place_by_id])
     first = first[(first != HIDDEN) & is_outside[first]]
     places = np.flatnonzero(~view.reflection & is_outside & meets(view.importance, MATTERS))[::-1]
-    age = np.maximum(now.timestamp() - view.since[places], 0)
-    weight = view.importance[places] * 0.5 ** (age / FADES.total_seconds())
-    places = places[np.argsort(-weight, kind="stable")]
+    ages = np.maximum(now.timestamp() - view.since[places], 0) / FADES.total_seconds()
+    places = places[np.argsort(-view.importance[places] * 0.5**ages, kind="stable")]
     places = np.concatenate([first, places[~np.isin(places, first)]])
     told_pain = {source for _, sources, _ in episodes.delicate() for source in sources}
+
+    def fits(episode: Episode) -> bool:
+        repeats_pain = episode.by == "rules" and not told_pain.isdisjoint(episode.event.sources)
+        return episode.id in moving or not (episode.by == "author" or is_held_back(episode) or repeats_pain)
+
     queue: dict[str, tuple[int, Episode]] = {}
     for start in range(0, len(places), capacity):  # as a rule the first batch is enough
         for place, episode in view.each(places[start : start + capacity].tolist()):
-            repeats_pain = episode.by == "rules" and not told_pain.isdisjoint(episode.event.sources)
-            is_kept = episode.by == "author" or is_held_back(episode) or repeats_pain
-            if episode.id in moving or not is_kept:
+            if fits(episode):
                 queue.setdefault(words.fold(episode.event.text), (place, episode))
         if len(queue) >= capacity:
             break
-    return [episode for _, episode in sorted(list(queue.values())[:capacity], key=lambda one: one[0])]
+    latest: list[tuple[int, Episode]] = []
+    for place, episode in list(queue.values())[:capacity]:
+        same = view.repeats(episode)
+        again = [one for one in view.each(same[(same > place) & is_outside[same]][-1:].tolist()) if fits(one[1])]
+        latest.append(*again or [(place, episode)])
+    return [episode for _, episode in sorted(latest, key=lambda one: one[0])]

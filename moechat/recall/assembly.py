@@ -308,7 +308,7 @@ def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Mess
         f"- {fragments.event_line(episode, stable.since, called, aged=False)}" for episode in stable.promises
     )
     overview = sorted(stable.overview, key=lambda e: (e.event.happened[0] if e.event.happened else e.since).timestamp())
-    events = fragments.remembered(overview, stable.since, called, aged=False)
+    events = fragments.remembered(overview, stable.since, called, aged=False, times=stable.times)
     blocks = [boundaries_block(prompts, names, stable.boundaries)] if stable.boundaries else []
     over = "\n".join(f"- {called.line(touch.formerly(one, at_length=False))}" for one in stable.over)
     if facts or promises or over:

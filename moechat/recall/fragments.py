@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from types import MappingProxyType
 from typing import Literal
 
 from moechat import when
@@ -163,6 +164,8 @@ _DOUBTED: Mapping[str, Mapping[str, str]] = {
     "fact": {"zh": "{text}（拿不准）", "en": "{text} (not certain)"},
 }
 
+# The time before the line is that of the last of them.
+_TIMES = {"zh": "（说过{times}次，这是最近一次）", "en": " (told {times} times, this the latest)"}
 _SOFTLY = {"zh": "（轻声，不主动提）", "en": " (softly; not raised unasked)"}
 
 
@@ -193,16 +196,24 @@ def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
     return "\n".join(lines)
 
 
-def remembered(episodes: Iterable[Episode], now: datetime, names: Names = NAMELESS, *, aged: bool = True) -> str:
+def remembered(
+    episodes: Iterable[Episode],
+    now: datetime,
+    names: Names = NAMELESS,
+    *,
+    aged: bool = True,
+    times: Mapping[str, int] = MappingProxyType({}),
+) -> str:
     """The events as lines ``{time}{place}:{event}``, in the order given, each on one line.
 
     ``aged``: how long ago each is stands beside its time. Without it the lines say the same on another day, and of what is
-    delicate, that it is not to be raised.
+    delicate, that it is not to be raised. ``times`` are on how many days it was told, by id.
     """
-    return "\n".join(event_line(episode, now, names, aged=aged) for episode in episodes)
+    lines = (event_line(one, now, names, aged=aged, times=times.get(one.id, 1)) for one in episodes)
+    return "\n".join(lines)
 
 
-def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged: bool = True) -> str:
+def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged: bool = True, times: int = 1) -> str:
     event, language = episode.event, names.language
     time = dated(episode, now, language)
     if time and aged and not _goes_on(event, now):
@@ -214,6 +225,7 @@ def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged
     text = f"{names.line(_without_its_day(episode))}{status}"
     text = _DOUBTED["fact"][language].format(text=text) if episode.confirmed is False else text
     text = f"{text}{_SOFTLY[language]}" if event.mark == "delicate" and not aged else text
+    text = f"{text}{_TIMES[language].format(times=times)}" if times > 1 else text
     return f"{before}{':' if language == 'zh' else ': '}{text}" if before else text
 
 

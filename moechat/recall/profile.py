@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from moechat import when
@@ -46,6 +46,8 @@ class Stable:
     facts: Sequence[Fact] = ()
     promises: Sequence[Episode] = ()
     overview: Sequence[Episode] = ()
+    times: Mapping[str, int] = field(default_factory=dict)
+    """By id, on how many days it was told what stands in the overview."""
     over: Sequence[Former] = ()
 
     @property
@@ -86,7 +88,17 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
         and not says_no_more(e.event.text, e.event.sources, lines) and not concerns(off_limits, e.event.text)
         and not (e.event.status == "planned" and any(plans.is_same(e.event, one.event) for one in promises))
     ]  # fmt: skip
-    return Stable(since, layers.core.boundaries(), facts, promises, events, lately_over(layers.core, now))
+    times = _times(view, events) if config.recall.what_matters else {}
+    return Stable(since, layers.core.boundaries(), facts, promises, events, times, lately_over(layers.core, now))
+
+
+def _times(view: EpisodeView, events: Sequence[Episode]) -> dict[str, int]:
+    """By id, on how many days each was told, its own the last of them; plans aside."""
+    times = {}
+    for one in (event for event in events if event.event.status == "done"):
+        moments = [datetime.fromtimestamp(at, one.since.tzinfo) for at in view.since[view.repeats(one)].tolist()]
+        times[one.id] = len({moment.date() for moment in moments if moment <= one.since})
+    return times
 
 
 def by_source(lines: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
@@ -120,7 +132,7 @@ def drawn(layers: Layers, ids: Sequence[str], since: datetime, now: datetime) ->
     others = [episode for episode in events if not plans.is_promise(episode.event, name)]
     boundaries = [fact for fact in held.values() if fact.draft.kind == "boundary"]
     over = [one for one in layers.core.former() if one.by.id in ids]
-    return Stable(since, boundaries, facts, promises, others, over)
+    return Stable(since, boundaries, facts, promises, others, _times(view, others) if moves else {}, over)
 
 
 def lately_over(core: CoreMemory, now: datetime) -> list[Former]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
 from moechat.agent import Agent
 from moechat.memory.episodes import overview
-from moechat.model import Exchange
+from moechat.model import Episode, Event, Exchange
 from moechat.reading import nearness
 from moechat.reading.matter import KINDS, LEAST, matter
 from moechat.reading.saying import EVERYDAY, MATTERS
 from moechat.recall import profile
 from moechat.recall.episodic import MOST_DOUBTED
-from moechat.recall.fragments import remembered
+from moechat.recall.fragments import Names, event_line, remembered
 from moechat.rules.reading import understand
 from tests.houses import Home, moment, say, silent
 
@@ -45,7 +46,8 @@ def overview_lines(agent: Agent) -> list[str]:
     """The lines of the overview in a context that begins now."""
     agent.layers.sync()
     stable = profile.chosen(agent.layers, agent.now(), (), agent.now())
-    return remembered(stable.overview, agent.now(), aged=False).splitlines()
+    called = Names(language=agent.layers.character().language)
+    return remembered(stable.overview, agent.now(), called, aged=False, times=stable.times).splitlines()
 
 
 def recalled(agent: Agent, text: str) -> str:
@@ -154,3 +156,20 @@ def test_the_overview_holds_what_matters_before_what_is_new_and_the_same_words_o
     told = [e.event.text for e in overview(agent.layers.episodes, agent.now(), (), 2)]
     assert any("裁员" in text for text in told)
     assert len(told) == len(set(told))
+
+
+def test_what_was_told_again_is_one_line_of_the_overview_with_its_count_and_last_day(home: Home, agent: Agent) -> None:
+    for _ in range(3):
+        lives(home, agent, "我昨天在公司加班到很晚", days=2)
+    lives(home, agent, "我今天终于把论文交了")
+    overtime, thesis = sorted(overview_lines(agent), key=lambda line: "论文" in line)
+    assert overtime.endswith("（说过3次，这是最近一次）")
+    assert overtime.startswith(f"{home.clock.now() - timedelta(days=4):%Y-%m-%d}")
+    assert "次" not in thesis
+
+
+def test_in_english_a_line_says_as_well_how_often_it_was_told() -> None:
+    told = Episode("e1", moment("2025-10-03T20:00"), Event("The user worked late", ("x1",)))
+    assert event_line(told, moment("2025-10-05"), Names(language="en"), aged=False, times=3).endswith(
+        "The user worked late (told 3 times, this the latest)"
+    )
