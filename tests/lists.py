@@ -13,9 +13,8 @@ from datetime import datetime, tzinfo
 from typing import Generic, TypeVar
 
 from moechat.clock import Clock, local
-from moechat.containment import Containment
 from moechat.errors import DataError, MoeChatError, NotFound, Withheld
-from moechat.model import Episode, Exchange, Fact, RefusedItem
+from moechat.model import Episode, Exchange, Fact
 from moechat.store.entries import Entry
 from moechat.store.exchanges import ExchangeRow, Side
 from moechat.store.finding_records import NO_NOTE, ExchangeNote, FactBook, Noted, superseded, visible
@@ -26,10 +25,7 @@ from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
 from moechat.store.json_lines import Part, Place
 from moechat.store.kinds import Store
 from moechat.store.log import Log
-from moechat.store.reflections import ReflectionFile
 from moechat.store.search import Kind, Sort
-from moechat.store.tombstones import Tombstones
-from moechat.store.usage import UsageFile
 
 T = TypeVar("T")
 Ends = tuple[float, float]
@@ -38,8 +34,8 @@ Ends = tuple[float, float]
 class ListLines:
     """Entries of this process alone, in ``entries``; whoever opens these later reads them all."""
 
-    def __init__(self, entries: list[Entry] | None = None) -> None:
-        self._entries: list[Entry] = [] if entries is None else entries
+    def __init__(self, entries: list[Entry]) -> None:
+        self._entries = entries
         self._read = 0
 
     @property
@@ -208,7 +204,6 @@ class ListFindings(Findings):
         self._facts_generation = 0
         self._notes: dict[str, Noted] = {}
         self._table: NumberedRows[Episode] = NumberedRows(revision)
-        self._refused: list[RefusedItem] = []
 
     def fact_book(self) -> FactBook:
         return FactBook(self._facts.values())
@@ -248,9 +243,6 @@ class ListFindings(Findings):
     def superseding(self) -> list[Episode]:
         return [episode for _, episode in self._table.live() if episode.supersedes]
 
-    def refused(self) -> list[RefusedItem]:
-        return list(self._refused)
-
     def changed(self, since: int) -> list[tuple[int, str, Episode | None]]:
         return [(row.number, row.id, row.value) for row in self._table.since(since)]
 
@@ -265,9 +257,6 @@ class ListFindings(Findings):
         after = {id_: fact for id_, fact in (self._facts | dict(changes)).items() if fact}
         if after != self._facts:
             self._facts, self._facts_generation = after, self._revision.next()
-
-    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
-        self._refused = list(refused)
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         self._revision.next()
@@ -428,23 +417,22 @@ class ListStore(LogBook):
     folder = index_folder = vectors = None
 
     def __init__(self, *, clock: Clock, zone: tzinfo | None = None) -> None:
-        calls: list[Entry] = []
-        super().__init__(clock, ListLines(), ListLines(), Tombstones(ListLines(), ""), lambda: ListLines(calls))
-        self.contained = Containment()
-        self.zone = zone
+        self._kept: dict[str, list[Entry]] = {}
+        super().__init__("", clock=clock, zone=zone)
         self._identity = uuid.uuid4().hex
         self.problems: list[DataError] = []
-        self.reflected = ReflectionFile(ListLines())
         self._revision = Revision()
         self.exchanges = self.days = ListExchanges(self, self._revision)
         self.findings = ListFindings(self, self._revision)
         self.replies = ListReplies()
         self.search = ListSearch(self)
-        self.usage = UsageFile(ListLines(), self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
         self._staged: dict[str, list[Exchange]] = {}
         self._held = 0
+
+    def lines(self, name: str) -> ListLines:
+        return ListLines(self._kept.setdefault(name, []))
 
     @property
     def moment(self) -> tuple[str, int]:

@@ -20,18 +20,17 @@ from moechat.clock import Clock
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
-from moechat.store import check, disk, formats, records, unknown, upgrade, usage
+from moechat.store import check, disk, formats, records, unknown, upgrade
 from moechat.store.days import DayFiles, FileExchanges
 from moechat.store.entries import Entry
 from moechat.store.finding_files import FileFindings
 from moechat.store.imports import Imports
 from moechat.store.journal import Journal
-from moechat.store.json_lines import JsonLines, ReplyFiles
+from moechat.store.json_lines import ReplyFiles
 from moechat.store.log import Log
 from moechat.store.protocols import Unit
 from moechat.store.records import Signature
 from moechat.store.search import Search
-from moechat.store.usage import UsageFile
 
 FEW_FILES = 400  # A turn looks at every one of that many: a millisecond.
 NEWEST_SEEN = OTHERS_SEEN = 50  # Of more, it looks at the newest, and at as many others in turn.
@@ -130,7 +129,6 @@ class FileStore(Journal, Unit):
         self.findings = FileFindings(self)
         self.search = Search(self, self.exchanges, self.findings)
         self.days = DayFiles(self, self.exchanges, self.findings)
-        self.usage = UsageFile(JsonLines(folder / disk.USAGE, usage.USAGE.check), self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
         self._staging: dict[str, FileLock] = {}

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 
 from moechat.errors import DataError
-from moechat.model import Episode, Fact, RefusedItem
+from moechat.model import Episode, Fact
 from moechat.store import damage, disk, formats, records, upgrade
-from moechat.store.entries import REFUSED
 from moechat.store.finding_records import FACTS, LIVE, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.journal import Journal
-from moechat.store.json_lines import encode
-from moechat.store.plain import json_value
 from moechat.store.records import Parsed, Signature
 
-log = logging.getLogger(__name__)
 IN_FILE = f"SELECT row, id, data {LIVE} AND note = %(file)s"
 AMONG = f"{IN_FILE} AND id = ANY(%(ids)s)"
 DROP_EVERY_FACT = "DELETE FROM facts WHERE owner_id = %(owner)s"
@@ -37,9 +31,6 @@ class FileFindings(Findings):
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal, journal.cache)
         self._journal = journal
-
-    def refused(self) -> list[RefusedItem]:
-        return read_refused(self._journal.folder / disk.REFUSED)
 
     # ---- following the files
 
@@ -176,9 +167,6 @@ class FileFindings(Findings):
         if broken:
             raise broken[0]
 
-    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
-        write_refused(self._journal.folder / disk.REFUSED, refused)
-
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         there = self.fact_book().of(changes)
         blocks: Changes = {
@@ -261,28 +249,3 @@ def by_file(files: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     for id_, file in files:
         ids.setdefault(file, set()).add(id_)
     return ids
-
-
-# ---- what was not believed: one JSON object a line, machine-owned
-
-
-def read_refused(path: Path) -> list[RefusedItem]:
-    """Oldest first. A line that cannot be read is passed over."""
-    refused: list[RefusedItem] = []
-    for number, line in enumerate(records.bytes_of(path).splitlines(), 1):
-        try:
-            entry = json_value(line)
-            REFUSED.check(entry)
-        except ValueError as error:
-            log.warning("%s, line %d: passed over: %s", path.name, number, error)
-            continue
-        refused.append(formats.refused_from_json(entry))
-    return refused
-
-
-def write_refused(path: Path, refused: Sequence[RefusedItem]) -> None:
-    """Replace the file; it goes where nothing is left. Every refusal says ``at``."""
-    if refused:
-        records.replace(path, encode(map(formats.refused_data, refused)))
-    else:
-        path.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from moechat.errors import DataError, DiskError
 from moechat.model import Episode, Event, Fact, RefusedItem, Understanding
 from moechat.store import formats
 from moechat.store.finding_records import NO_NOTE, ExchangeNote, FindingRecords, Noted
+from moechat.store.json_lines import Lines
 from moechat.store.state import restatement
 
 log = logging.getLogger(__name__)
@@ -34,20 +35,12 @@ class Findings(FindingRecords, ABC):
     # ---- where they are written: this is left to a kind of store
 
     @abstractmethod
-    def refused(self) -> list[RefusedItem]:
-        """What was not believed of models' answers, oldest first."""
-
-    @abstractmethod
     def _noted(self, keys: Collection[str], episodes: Collection[str] = ()) -> list[Noted]:
         """What stands under these keys, and wherever one of these episodes stands."""
 
     @abstractmethod
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         """Add or replace facts by id; None removes one that is there. Raises DataError."""
-
-    @abstractmethod
-    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
-        """Keep these, and no others."""
 
     @abstractmethod
     def _write_notes(self, changes: Iterable[Noted]) -> None:
@@ -190,9 +183,23 @@ class Findings(FindingRecords, ABC):
         if refused:
             with self._owner.writing("refuse"):
                 now, again = self._owner.clock.now(), {replace(one, at=None) for one in refused}
-                before = [one for one in self.refused() if replace(one, at=None) not in again]
                 new = [replace(one, at=one.at or now) for one in dict.fromkeys(refused)]
-                self._write_refused([*before, *new][-MAX_REFUSED_KEPT:])
+                self._change_refused(
+                    lambda before: [*(one for one in before if replace(one, at=None) not in again), *new][
+                        -MAX_REFUSED_KEPT:
+                    ]
+                )
+
+    def refused(self) -> list[RefusedItem]:
+        """What was not believed of models' answers, oldest first."""
+        return _refused_in(self._owner.lines("refused"))
+
+    def _change_refused(self, change: Callable[[list[RefusedItem]], list[RefusedItem]]) -> None:
+        """Keep what ``change`` makes of it, and nothing else."""
+        lines = self._owner.lines("refused")
+        before = _refused_in(lines)
+        if (after := change(before)) != before:
+            lines.rewrite(map(formats.refused_data, after))
 
     def all_notes(self, exchanges: Sequence[str]) -> list[Noted]:
         """What is noted of these exchanges, and of whatever events stand elsewhere."""
@@ -203,7 +210,7 @@ class Findings(FindingRecords, ABC):
         with self._owner.writing("take over"):
             self._write_notes([replace(noted, place="") for noted in notes])
             self._write_facts({fact.id: fact for fact in facts})
-            self._write_refused(refused)
+            self._change_refused(lambda _: list(refused))
 
     def put_facts(self, facts: Sequence[Fact]) -> None:
         """Add or replace facts, as they are."""
@@ -279,7 +286,9 @@ class Findings(FindingRecords, ABC):
             steps: tuple[Callable[[Sequence[str]], None], ...] = (
                 *([self.uncite] if uncites else []),
                 lambda ids: self.drop_facts([fact.id for fact in self._facts_citing(ids)]),
-                self._drop_refused,
+                lambda ids: self._change_refused(
+                    lambda before: [one for one in before if set(ids).isdisjoint(one.sources)]
+                ),
                 self._drop_notes,  # last: they show that something is left to be dropped
             )
             for step in steps:
@@ -319,12 +328,6 @@ class Findings(FindingRecords, ABC):
                 changes.append(_with(noted, (), gone))
         self._write_notes(changes)
 
-    def _drop_refused(self, ids: Sequence[str]) -> None:
-        before = self.refused()
-        left = [one for one in before if not set(ids).intersection(one.sources)]
-        if len(left) < len(before):
-            self._write_refused(left)
-
     def _unread(self, ids: Sequence[str]) -> None:
         """Queue these exchanges for the rules, because facts from them were removed along with another exchange.
 
@@ -332,6 +335,14 @@ class Findings(FindingRecords, ABC):
         """
         noted = [one for one in self._noted(ids) if one.note.by == "rules"]
         self._write_notes([replace(one, note=one.note._replace(by="")) for one in noted])
+
+
+def _refused_in(lines: Lines) -> list[RefusedItem]:
+    """A line that cannot be read is passed over."""
+    _, entries = lines.unread()
+    for problem in lines.problems:
+        log.warning("%s", problem)
+    return [formats.refused_from_json(entry) for entry in entries]
 
 
 def _heirs(lost: Iterable[Found], there: Iterable[Found]) -> list[Found]:

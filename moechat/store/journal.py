@@ -15,12 +15,12 @@ import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -38,6 +38,7 @@ from moechat.store.short_log import KEEP_WORDS, shortened, written
 from moechat.store.state import State
 from moechat.store.tombstones import TOMBSTONES, Tombstones
 from moechat.store.tree import Tree
+from moechat.store.usage import USAGE, UsageFile
 
 log = logging.getLogger(__name__)
 LOCK_TIMEOUT_S = 30.0
@@ -46,6 +47,23 @@ TRIES = 3
 CALLS = entries.Entries(
     {"call": {"cites": entries.list_of(entries.is_text), "shown": entries.list_of(entries.is_text)}}
 )
+FOLLOWED = (
+    "log",
+    "state",
+    "reflections",
+    "usage",
+    "forgotten",
+)  # These are held open; the other lines are read when asked for.
+FILE_OF: Mapping[str, tuple[str, Callable[[Any], None]]] = {
+    "log": (disk.LOG, entries.LOG.check),
+    "state": (disk.STATE, entries.STATE.check),
+    "reflections": (disk.REFLECTIONS, REFLECTED.check),
+    "usage": (disk.USAGE, USAGE.check),
+    "forgotten": (disk.FORGOTTEN, TOMBSTONES.check),
+    "calls": (disk.CALLS, CALLS.check),
+    "refused": (disk.REFUSED, entries.REFUSED.check),
+}
+"""Where lines of a name lie, and what raises ValueError for one that is none."""
 MIN_SHORTENED = 500  # It pays to shorten the log when that many exchanges become shorter.
 FILES = "SELECT name, size, mtime_ns, inode FROM files"
 PROBLEMS = "SELECT name, problems FROM files WHERE problems != ''"
@@ -57,25 +75,34 @@ NOTES_IN = "SELECT id, place FROM notes WHERE owner_id = %(owner)s AND id = ANY(
 
 
 class LogBook(ABC):
-    """What is done with the log. ``writing`` is the owner's lock, which a kind of store gives."""
+    """What is done with the log, and with whatever else is kept as lines. A kind of store gives ``lines``, and ``writing``, the
+    owner's lock."""
 
-    clock: Clock
     tree: Tree
     state: State
     _session: StoreSession
 
     def __init__(
-        self, clock: Clock, log: Lines, state: Lines, forgotten: Tombstones, open_calls: Callable[[], Lines]
+        self, place: str, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
     ) -> None:
-        self.clock = clock
-        self._open_calls, self._calls = open_calls, open_calls()
-        self._last_calls: Sequence[Entry] = ()
-        self.tombstones = forgotten
+        """``place`` is where the memory lies; "" for one that ends with the process."""
+        self.clock, self.zone = clock, zone
+        self.contained = contained or Containment()
         self._threads = threading.RLock()
-        self._log = log
+        self._journals: Sequence[Lines] = [self.lines(name) for name in FOLLOWED]
+        self._log, state, reflections, usage, forgotten = self._journals
         self.tree = Tree()
         self.state = State(state)
+        self.reflected = ReflectionFile(reflections)
+        self.usage = UsageFile(usage, self.writing)
+        self.tombstones = Tombstones(forgotten, place)
+        self._calls = self.lines("calls")
+        self._last_calls: Sequence[Entry] = ()
         self._hidden: tuple[object, int, frozenset[str]] = (None, -1, frozenset())
+
+    @abstractmethod
+    def lines(self, name: str) -> Lines:
+        """Those of a name, none of them read."""
 
     @abstractmethod
     def writing(self, what: str = "", *, patience_s: float = LOCK_TIMEOUT_S) -> AbstractContextManager[None]:
@@ -142,7 +169,7 @@ class LogBook(ABC):
 
     def calls(self) -> list[Entry]:
         """The calls of models whose answers stand: which records each was shown, and which rest on it. None is held in memory."""
-        return self._open_calls().unread()[1]
+        return self.lines("calls").unread()[1]
 
     def note_calls(self, calls: Iterable[tuple[Sequence[str], Collection[str]]]) -> None:
         """Keep (what an answer cites, what its call was shown), by id, once."""
@@ -156,7 +183,7 @@ class LogBook(ABC):
     def forget_calls(self, ids: Collection[str]) -> None:
         """They no longer name these."""
         with self.writing("forget calls"):
-            lines = self._open_calls()
+            lines = self.lines("calls")
             if calls := lines.unread()[1]:
                 left = [
                     {key: [id_ for id_ in call[key] if id_ not in ids] for key in ("cites", "shown")} for call in calls
@@ -300,26 +327,20 @@ class Journal(LogBook):
         contained: Containment | None = None,
         is_closed: bool | None = None,
     ) -> None:
-        self._log: JsonLines
-        super().__init__(
-            clock,
-            JsonLines(folder / disk.LOG, entries.LOG.check),
-            JsonLines(folder / disk.STATE, entries.STATE.check),
-            Tombstones(JsonLines(folder / disk.FORGOTTEN, TOMBSTONES.check), str(folder.absolute())),
-            lambda: JsonLines(folder / disk.CALLS, CALLS.check),
-        )
         self.folder = folder
-        self.contained = contained or Containment()
-        self.zone = zone
+        super().__init__(str(folder.absolute()), clock=clock, zone=zone, contained=contained)
         self._file_lock = FileLock(folder / ".lock", thread_local=False)
         self._held = 0
         self._mended: list[DataError] = []
-        self.reflected = ReflectionFile(JsonLines(folder / disk.REFLECTIONS, REFLECTED.check))
         self.is_closed = not disk.is_writable(folder) if is_closed is None else is_closed
         self._lent = TemporaryDirectory(prefix="moechat-", ignore_cleanup_errors=True) if self.is_closed else None
         if self._lent and disk.index_folder(folder).is_dir():
             shutil.copytree(disk.index_folder(folder), self.index_folder, dirs_exist_ok=True)
         self.cache = self._session = Cache(self.index_folder / "cache.db", folder)
+
+    def lines(self, name: str) -> JsonLines:
+        file, check = FILE_OF[name]
+        return JsonLines(self.folder / file, check)
 
     def close(self) -> None:
         self.cache.close()

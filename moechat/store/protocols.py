@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import date, tzinfo
+from datetime import date
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +17,6 @@ from moechat.store.exchanges import Exchanges
 from moechat.store.findings import Findings
 from moechat.store.journal import LogBook
 from moechat.store.json_lines import Part
-from moechat.store.reflections import ReflectionFile
 
 Ints = NDArray[np.int64]
 PackedKeys = NDArray[np.uint64]
@@ -125,12 +124,10 @@ class Unit(LogBook):
     """One owner's durable truth, to be changed under its lock: what the verbs that all stores share need beside the log. Where
     there are no files, nothing is left to be read, and dead records leave no words."""
 
-    zone: tzinfo | None
     exchanges: Exchanges
     findings: Findings
     days: Days
     replies: Replies
-    reflected: ReflectionFile
 
     @property
     def unread(self) -> tuple[int, date | None]:

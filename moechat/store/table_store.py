@@ -11,7 +11,7 @@ from datetime import tzinfo
 from moechat.clock import Clock, local
 from moechat.containment import Containment
 from moechat.errors import DataError, Locked, MoeChatError
-from moechat.model import Episode, Exchange, Fact, RefusedItem
+from moechat.model import Episode, Exchange, Fact
 from moechat.store.database import SqliteSession, StoreSession
 from moechat.store.entries import Entry
 from moechat.store.exchanges import SIDES, TIMES, TableDays
@@ -22,19 +22,14 @@ from moechat.store.formats import (
     exchange_data,
     exchange_from_json,
     json_text,
-    refused_data,
-    refused_from_json,
 )
 from moechat.store.imports import Imports
 from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
 from moechat.store.log import Log
 from moechat.store.protocols import Unit, Vectors
-from moechat.store.reflections import ReflectionFile
 from moechat.store.search import Search
 from moechat.store.table_lines import TableLines
 from moechat.store.table_replies import TableReplies
-from moechat.store.tombstones import Tombstones
-from moechat.store.usage import UsageFile
 
 FORESEEN = 4  # Of more exchanges that are filed at once not all are read soon.
 IMPORT = "import "  # The journal of a staged import begins so.
@@ -53,20 +48,12 @@ class TableFindings(Findings):
     def __init__(self, owner: LogBook, session: StoreSession, zone: tzinfo | None) -> None:
         super().__init__(owner, session)
         self._zone = zone
-        self._refused = TableLines(session, "refused")
 
     def foresee(self, exchange: str) -> None:
         """It will be read."""
         self._session.foresee(NOTES, {"ids": [exchange]})
         self._session.foresee(CITING, {"ids": [exchange]})
         self._session.foresee(NOTED, {"keys": [exchange], "episodes": []})
-
-    def refused(self) -> list[RefusedItem]:
-        self._refused.forget()
-        return [refused_from_json(entry) for entry in self._refused.unread()[1]]
-
-    def _write_refused(self, refused: Sequence[RefusedItem]) -> None:
-        self._refused.rewrite(map(refused_data, refused))
 
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         before = self.fact_book().of(changes)
@@ -142,29 +129,27 @@ class TableStore(Unit):
     findings: TableFindings
     days: TableDays
     replies: TableReplies
+    _journals: Sequence[TableLines]
 
     def __init__(
         self, session: StoreSession, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
     ) -> None:
         self._session = session
-        self._journals = [TableLines(session, name) for name in ("log", "state", "reflections", "usage", "forgotten")]
-        log, state, reflections, usage, forgotten = self._journals
-        super().__init__(clock, log, state, Tombstones(forgotten, session.home), lambda: TableLines(session, "calls"))
-        self.contained = contained or Containment()
-        self.zone = zone
+        super().__init__(session.home, clock=clock, zone=zone, contained=contained)
         self.problems: list[DataError] = []
         self._held, self._epoch = 0, session.epoch
-        self.reflected = ReflectionFile(reflections)
         self.exchanges = self.days = TableDays(self, session)
         self.findings = TableFindings(self, session, zone)
         self.replies = TableReplies(session)
         self.search = Search(self, self.exchanges, self.findings)
-        self.usage = UsageFile(usage, self.writing)
         self.log = Log(self)
         self.imports = Imports(self)
         for statement in (session.packing(TIMES), FACTS, SUPERSEDING):
             session.foresee(statement, {})
         self.follow()
+
+    def lines(self, name: str) -> TableLines:
+        return TableLines(self._session, name)
 
     def close(self) -> None:
         self.replies.release_all()
@@ -223,21 +208,18 @@ class TableStore(Unit):
 
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
         with self.writing("stage"):
-            self._stage(batch).rewrite([exchange_data(exchange) for exchange in exchanges])
+            self.lines(IMPORT + batch).rewrite(map(exchange_data, exchanges))
 
     def staged(self, batch: str) -> list[Exchange]:
         self.follow()
-        _, entries = self._stage(batch).unread()
+        _, entries = self.lines(IMPORT + batch).unread()
         if not entries:
             raise DataError(self._session.place, f"the import {batch} is gone: take it back, then import again")
         return [exchange_from_json(entry) for entry in entries]
 
     def unstage(self, batch: str) -> None:
         with self.writing("unstage"):
-            self._stage(batch).drop()
-
-    def _stage(self, batch: str) -> TableLines:
-        return TableLines(self._session, IMPORT + batch)
+            self.lines(IMPORT + batch).drop()
 
     # ---- at a start
 
@@ -268,7 +250,7 @@ class TableStore(Unit):
             waiting = {IMPORT + name for name, batch in self.tree.batches.items() if not batch.done}
             for journal in [name for name in self._session.pulse.heads if name.startswith(IMPORT)]:
                 if journal not in waiting:
-                    TableLines(self._session, journal).drop()
+                    self.lines(journal).drop()
 
 
 class MemoryStore(TableStore):

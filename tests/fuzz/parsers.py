@@ -36,7 +36,7 @@ from moechat.settings import config
 from moechat.settings.character import load_character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
-from moechat.store import entries, finding_files, formats, history_file, plain, records, reflections, short_log, upgrade
+from moechat.store import entries, formats, history_file, plain, records, reflections, short_log, upgrade
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines, ReplyFiles, encode
 from moechat.store.plain import json_value
@@ -132,7 +132,8 @@ def _reflected(data: bytes, folder: Path) -> None:
 def _refused(data: bytes, folder: Path) -> None:
     path = folder / "refused.jsonl"
     path.write_bytes(data)
-    finding_files.write_refused(path, finding_files.read_refused(path))
+    lines = JsonLines(path, entries.REFUSED.check)
+    lines.rewrite(map(formats.refused_data, map(formats.refused_from_json, lines.unread()[1])))
 
 
 def _part(data: bytes, folder: Path) -> None:

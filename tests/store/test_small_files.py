@@ -11,7 +11,7 @@ import pytest
 
 from moechat.errors import DataError, DiskError
 from moechat.model import Episode, Event, RefusedItem
-from moechat.store import disk, finding_files, formats, plain, records
+from moechat.store import disk, formats, plain, records
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines
 from moechat.store.reflections import REFLECTED, Made, Reflected, ReflectionFile, digest
@@ -104,22 +104,23 @@ def refused(text: str, at: datetime | None = AT) -> RefusedItem:
     return RefusedItem("fact", text, "evidence", ("a", "b"), at)
 
 
-def test_what_was_refused_comes_back_and_an_empty_file_goes(tmp_path: Path) -> None:
-    path = tmp_path / disk.REFUSED
+def test_what_was_refused_comes_back_and_goes_with_what_it_rests_on(home: Home, store: FileStore) -> None:
     rows = [refused("用户怕高"), RefusedItem("event", "搬家", "sources", (), AT)]
-    finding_files.write_refused(path, rows)
-    assert finding_files.read_refused(path) == rows
-    finding_files.write_refused(path, [])
-    assert not path.exists() and finding_files.read_refused(path) == []
+    store.findings.refuse(rows)
+    assert store.findings.refused() == rows
+    store.findings.drop(["b"])
+    assert store.findings.refused() == rows[1:] and "用户怕高".encode() not in (home.folder / disk.REFUSED).read_bytes()
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"at": "x"}', "7"])
-def test_a_line_of_what_was_refused_that_makes_no_sense_costs_itself_alone(tmp_path: Path, line: str) -> None:
-    path = tmp_path / disk.REFUSED
-    finding_files.write_refused(path, [refused("一"), refused("二")])
+def test_a_line_of_what_was_refused_that_makes_no_sense_costs_itself_alone(
+    home: Home, store: FileStore, line: str
+) -> None:
+    path = home.folder / disk.REFUSED
+    store.findings.refuse([refused("一"), refused("二")])
     first, second = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([first, line, second, ""]), encoding="utf-8")
-    assert [one.text for one in finding_files.read_refused(path)] == ["一", "二"]
+    assert [one.text for one in store.findings.refused()] == ["一", "二"]
 
 
 def test_of_what_was_refused_the_newest_two_hundred_stay_each_with_its_time(home: Home, store: FileStore) -> None:
