@@ -35,6 +35,7 @@ from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.model import ActivationProfile, Episode, Event
 from moechat.store.files import FileStore
+from moechat.store.finding_records import Noted
 
 NOW = datetime(2025, 5, 21, 15, tzinfo=UTC)
 GREAT = "日常->琐事"
@@ -87,7 +88,7 @@ def write(folder: Path, slices: int, topics: int) -> None:
         days.setdefault(f"memorys/{episode.at.date().isoformat()}.notes.yaml", []).append(episode)
     with store.cache.transaction():
         for file, told in days.items():
-            store.findings.set_notes(file, [], told)
+            store.findings.set_notes(file, [Noted(one.event.sources[0], episodes=(one,)) for one in told])
     store.close()
 
 

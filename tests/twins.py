@@ -22,6 +22,7 @@ from moechat.errors import MoeChatError
 from moechat.model import Attachment, Episode, Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
 from moechat.store import disk, erasure, formats, records
 from moechat.store.files import FileStore
+from moechat.store.finding_files import notes_entry, notes_from
 from moechat.store.formats import derived_id
 from moechat.store.kinds import Store
 from moechat.store.short_log import KEEP_WORDS
@@ -453,17 +454,16 @@ class Twins:
         old = self.random.choice(episodes)
         ((_, name),) = self.files.cache.files_of("episodes", [old.id])
         _, parsed = records.read(self.folder / name)
-        held = formats.each(parsed, self.folder / name, ZONE, formats.notes_from)[0]
-        note, of_note = next(one for one in held if any(episode.id == old.id for episode in one[1]))
+        held, _ = formats.each(parsed, self.folder / name, ZONE, notes_from)
+        noted = next(one for one in held if any(episode.id == old.id for episode in one.episodes))
         if self.random.random() < 0.5:
             new = replace(old, event=replace(old.event, text=old.event.text + "（改）"))
-            block = formats.notes_entry(*note, [new if episode.id == old.id else episode for episode in of_note])
-            self._write_by_hand(name, note[0], block)
+            episodes = tuple(new if episode.id == old.id else episode for episode in noted.episodes)
+            self._write_by_hand(name, noted.key, notes_entry(replace(noted, episodes=episodes)))
             self.by_hand(lambda store: store.findings.put_episodes([replace(new, by="owner")]))
         else:
-            left = [episode for episode in of_note if episode.id != old.id]
-            block = formats.notes_entry(*note, left) if left or any(note[1:]) else b""
-            self._write_by_hand(name, note[0], block)
+            left = replace(noted, episodes=tuple(episode for episode in noted.episodes if episode.id != old.id))
+            self._write_by_hand(name, noted.key, b"" if left.is_empty else notes_entry(left))
             self.by_hand(lambda store: store.findings.drop_episodes([old.id]))
 
     def _write_by_hand(self, name: str, key: str, block: bytes) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from moechat.model import Exchange
 from moechat.store import disk, formats, records
+from moechat.store.finding_files import notes_from
 from moechat.store.finding_records import FACTS
 from moechat.store.journal import Journal
 
@@ -125,8 +126,8 @@ def _texts_of(store: Journal, name: str) -> dict[str, str]:
         facts, _ = formats.each(parsed, path, store.zone, formats.fact_from)
         return {fact.id: fact.text for fact in facts}
     texts: dict[str, str] = {}
-    for _, episodes in formats.each(parsed, path, store.zone, formats.notes_from)[0]:
-        for episode in episodes:
+    for noted in formats.each(parsed, path, store.zone, notes_from)[0]:
+        for episode in noted.episodes:
             texts.setdefault(episode.id, episode.event.text)
     return texts
 

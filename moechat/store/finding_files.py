@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import tzinfo
+from pathlib import Path
 
-from moechat.errors import DataError
+from moechat.errors import DataError, shown
 from moechat.model import Episode, Fact
 from moechat.store import damage, disk, formats, records, upgrade
 from moechat.store.finding_records import FACTS, LIVE, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.journal import Journal
-from moechat.store.records import Parsed, Signature
+from moechat.store.records import Parsed, Record, Signature
 
 IN_FILE = f"SELECT row, id, data {LIVE} AND note = %(file)s"
 AMONG = f"{IN_FILE} AND id = ANY(%(ids)s)"
@@ -19,8 +22,6 @@ DROP_EVERY_FACT = "DELETE FROM facts WHERE owner_id = %(owner)s"
 NOTES_OF = "SELECT id FROM notes WHERE owner_id = %(owner)s AND place = %(file)s"
 DROP_NOTES = "DELETE FROM notes WHERE owner_id = %(owner)s AND place = %(file)s"
 PARTS = (b"\n  by:",)  # Every fact that we write ends with this line.
-Note = tuple[str, str, Sequence[str], str]
-"""Exchange id, tag, keywords, by."""
 Changes = dict[str, bytes | None]
 """Record → its new bytes, None to remove it."""
 
@@ -45,14 +46,12 @@ class FileFindings(Findings):
             return
         signature = Signature.of(path)
         _, parsed = records.read(path)
-        zone = self._journal.zone
         if name == disk.CORE:
-            facts, problems = formats.each(parsed, path, zone, formats.fact_from)
+            facts, problems = formats.each(parsed, path, self._journal.zone, formats.fact_from)
             self.set_facts(facts)
         else:
-            noted, problems = formats.each(parsed, path, zone, formats.notes_from)
-            episodes = [episode for _, of_exchange in noted for episode in of_exchange]
-            self.set_notes(name, [note for note, _ in noted], episodes)
+            notes, problems = self._notes_of(parsed, name)
+            self.set_notes(name, notes)
         self._journal.cache.sign(name, signature, problems)
 
     def files_of(self, exchanges: Collection[str], episodes: Collection[str]) -> set[str]:
@@ -80,13 +79,11 @@ class FileFindings(Findings):
     def set_notes(
         self,
         file: str,
-        notes: Iterable[Note],
-        episodes: Iterable[Episode],
-        *,
+        notes: Sequence[Noted],
         instead: tuple[Sequence[str], Collection[str]] | None = None,
     ) -> None:
-        """Let the cache have these notes and episodes of a notes file: ``instead`` of the notes of some exchanges and of some
-        episodes (ids), or of all. An episode that stays as it is keeps its row."""
+        """Let the cache have these notes of a notes file, with their episodes: ``instead`` of the notes of some exchanges and of
+        some episodes (ids), or of all. An episode that stays as it is keeps its row."""
         cache, values = self._journal.cache, {"file": file}
         with cache.transaction():
             if instead is None:
@@ -97,12 +94,12 @@ class FileFindings(Findings):
                 live = cache.all(AMONG, {**values, "ids": list(instead[1])})
             columns = [
                 {"id": id_, "place": file, "tag": tag, "keywords": formats.json_text(words), "by": by}
-                for id_, tag, words, by in {note[0]: note for note in notes}.values()
+                for id_, (tag, words, by) in {noted.key: noted.note for noted in notes}.items()
             ]
             cache.put("notes", columns, ("id",))
             rows = {(id_, data): row for row, id_, data in live}
             unique: dict[str, Episode] = {}
-            for episode in episodes:
+            for episode in (episode for noted in notes for episode in noted.episodes):
                 unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
             there = {id_: (id_, formats.json_text(formats.EPISODE.data(episode))) for id_, episode in unique.items()}
             new = [(file, unique[id_]) for id_, place in there.items() if place not in rows]
@@ -138,14 +135,16 @@ class FileFindings(Findings):
         standing = {*by_key, *(place for id_ in episodes for place in records.around(data, id_.encode()))}
         if None not in standing and not self._journal.cache.problems(file):
             bounds = sorted(place for place in standing if place)
-            noted = self._notes_of(records.parse(b"".join(data[start:end] for start, end in bounds), path), file)
+            noted, _ = self._notes_of(records.parse(b"".join(data[start:end] for start, end in bounds), path), file)
             if episodes.issubset(episode.id for one in noted for episode in one.episodes):
                 return [one for one in noted if _is_meant(one, keys, episodes)]
-        return [one for one in self._notes_of(records.parse(data, path), file) if _is_meant(one, keys, episodes)]
+        noted, _ = self._notes_of(records.parse(data, path), file)
+        return [one for one in noted if _is_meant(one, keys, episodes)]
 
-    def _notes_of(self, parsed: Parsed, file: str) -> list[Noted]:
-        values, _ = formats.each(parsed, self._journal.folder / file, self._journal.zone, formats.notes_from)
-        return [Noted(id_, ExchangeNote(tag, words, by), tuple(held), file) for (id_, tag, words, by), held in values]
+    def _notes_of(self, parsed: Parsed, file: str) -> tuple[list[Noted], list[DataError]]:
+        """What a notes file holds, and what of it cannot be read."""
+        notes, problems = formats.each(parsed, self._journal.folder / file, self._journal.zone, notes_from)
+        return [replace(noted, place=file) for noted in notes], problems
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         files: dict[str, Changes] = {}
@@ -156,7 +155,7 @@ class FileFindings(Findings):
             if not file:
                 own_day = disk.day_file(noted.episodes[0].since, self._journal.zone) if noted.episodes else ""
                 file = disk.notes_file(days.get(noted.key, own_day))
-            block = None if noted.is_empty else formats.notes_entry(noted.key, *noted.note, noted.episodes)
+            block = None if noted.is_empty else notes_entry(noted)
             files.setdefault(file, {})[noted.key] = block
         broken: list[DataError] = []
         for name, blocks in files.items():
@@ -227,16 +226,47 @@ class FileFindings(Findings):
                 self._change_facts([record.key for record in gone.records], facts)
                 self._journal.cache.sign(name, Signature.of(path))
         else:
-            before, after = self._notes_of(gone, name), self._notes_of(came, name)
-            ids = {episode.id for one in [*before, *after] for episode in one.episodes}
+            (before, _), (after, _) = self._notes_of(gone, name), self._notes_of(came, name)
             there = [episode for one in after for episode in one.episodes]
+            ids = {episode.id for episode in (*there, *(e for one in before for e in one.episodes))}
             if any(data.count(b"id: " + id_.encode()) > sum(e.id == id_ for e in there) for id_ in ids):
                 self.reread(name)  # a hand has copied an event
                 return
             with cache.transaction():
-                notes = [(one.key, *one.note) for one in after]
-                self.set_notes(name, notes, there, instead=([one.key for one in before], ids))
+                self.set_notes(name, after, ([one.key for one in before], ids))
                 self._journal.cache.sign(name, Signature.of(path))
+
+
+def notes_entry(noted: Noted) -> bytes:
+    tag, keywords, by = noted.note
+    value: dict[str, object] = {"text_tag": tag}
+    if keywords:
+        value["keywords"] = list(keywords)
+    value["by"] = by
+    for kind in ("event", "reflection"):
+        if values := [{"id": e.id, **formats.EPISODE.written(e)} for e in noted.episodes if e.kind == kind]:
+            value[f"{kind}s"] = values
+    return records.entry(noted.key, value)
+
+
+def notes_from(record: Record, file: Path, zone: tzinfo | None) -> Noted:
+    """Raises DataError."""
+    value, where = record.value, formats.Where(record, file, zone)
+    if not isinstance(value, Mapping):
+        raise DataError(file, f"notes of {shown(record.key)} need `text_tag:`", line=record.line or None)
+    by = formats.author_from(value.get("by"), "", where)
+    note = ExchangeNote(str(value.get("text_tag", "")), formats.texts_from(value.get("keywords")), by)
+    episodes = []
+    for kind in ("event", "reflection"):
+        for item in value.get(f"{kind}s") or []:
+            if not isinstance(item, Mapping) or not item.get("text"):
+                raise DataError(file, f"an event of {shown(record.key)} has no `text`", line=record.line or None)
+            event = formats.event_from(item, formats.texts_from(item.get("sources")) or (record.key,), where)
+            derived, own = formats.derived_id(event.text, event.sources), formats.EPISODE.parts(item, where, own=True)
+            id_ = str(item.get("id") or derived)
+            own |= {"kind": kind} if id_ == derived else {"kind": kind, "by": "owner"}
+            episodes.append(Episode(id_, event=event, **own))
+    return Noted(record.key, note, tuple(episodes))
 
 
 def _is_meant(noted: Noted, keys: Collection[str], episodes: Collection[str]) -> bool:

@@ -211,7 +211,7 @@ def _moment(text: object, where: Where) -> datetime:
         raise DataError(where.file, why, line=where.record.line) from None
 
 
-def _author(value: object, _: object, where: Where) -> Author:
+def author_from(value: object, _: object, where: Where) -> Author:
     """What no ``by`` says is the owner's; notes that nobody has read have an empty one."""
     by = "owner" if value is None else value
     if by not in ("", *get_args(Author)):
@@ -228,7 +228,7 @@ def _span(value: object, usual: None, where: Where) -> tuple[datetime, datetime]
     return _moment(first, where), _moment(last.rpartition("/")[2] or first, where)
 
 
-def _texts(value: object, *_: object) -> tuple[str, ...]:
+def texts_from(value: object, *_: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,) if value else ()
     return tuple(str(item) for item in value) if isinstance(value, Sequence) else ()
@@ -247,7 +247,7 @@ def _one_of(kinds: Any) -> Kind:
 
 
 _TEXT = Kind(str, lambda value, usual, _: usual if value is None else str(value), is_text)
-_TEXTS = Kind(list, _texts, list_of(is_text), list, tuple)
+_TEXTS = Kind(list, texts_from, list_of(is_text), list, tuple)
 _MOMENT = Kind(
     datetime.isoformat, lambda value, usual, where: known(_moment(value, where)) if value else usual, maybe(is_moment),
     lambda moment: moment.isoformat() if moment else None, lambda text: known(datetime.fromisoformat(text)) if text else None,
@@ -267,7 +267,7 @@ _FLAG = Kind(
     one_of(True, False, None),
 )  # fmt: skip
 _POLARITY = Kind(str, lambda value, usual, _: -1 if value == "-1" else usual, is_number)
-_AUTHOR = Kind(str, _author, is_text)
+_AUTHOR = Kind(str, author_from, is_text)
 _PROFILE = Kind(
     lambda profile: {key: f"{getattr(profile, key):g}" for key in PROFILE},
     lambda values, usual, _: ActivationProfile(*(_fraction(values.get(key), getattr(usual, key)) for key in PROFILE)),
@@ -361,39 +361,6 @@ FACT = Codec(Fact, FactDraft, "draft", (
     Column("until", _TEXT), Column("confirmed", _FLAG, None),
     Column("by", _AUTHOR, shown=True),
 ), "at by supersedes consolidated confirmed text sources kind entity keyword target polarity single generic mark")  # fmt: skip
-
-
-def notes_entry(id_: str, tag: str, keywords: Sequence[str], by: str, episodes: Sequence[Episode]) -> bytes:
-    value: dict[str, object] = {"text_tag": tag}
-    if keywords:
-        value["keywords"] = list(keywords)
-    value["by"] = by
-    for kind in ("event", "reflection"):
-        if values := [{"id": e.id, **EPISODE.written(e)} for e in episodes if e.kind == kind]:
-            value[f"{kind}s"] = values
-    return entry(id_, value)
-
-
-def notes_from(
-    record: Record, file: Path, zone: tzinfo | None
-) -> tuple[tuple[str, str, tuple[str, ...], str], list[Episode]]:
-    """((exchange id, tag, keywords, by), episodes)."""
-    value, where = record.value, Where(record, file, zone)
-    if not isinstance(value, Mapping):
-        raise DataError(file, f"notes of {shown(record.key)} need `text_tag:`", line=record.line or None)
-    by = _author(value.get("by"), "", where)
-    note = (record.key, str(value.get("text_tag", "")), _texts(value.get("keywords")), by)
-    episodes = []
-    for kind in ("event", "reflection"):
-        for item in value.get(f"{kind}s") or []:
-            if not isinstance(item, Mapping) or not item.get("text"):
-                raise DataError(file, f"an event of {shown(record.key)} has no `text`", line=record.line or None)
-            event = event_from(item, _texts(item.get("sources")) or (record.key,), where)
-            derived, own = derived_id(event.text, event.sources), EPISODE.parts(item, where, own=True)
-            id_ = str(item.get("id") or derived)
-            own |= {"kind": kind} if id_ == derived else {"kind": kind, "by": "owner"}
-            episodes.append(Episode(id_, event=event, **own))
-    return note, episodes
 
 
 def event_from(value: Mapping[str, object], sources: tuple[str, ...], where: Where) -> Event:

@@ -38,6 +38,7 @@ from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.store import entries, formats, history_file, plain, records, reflections, short_log, upgrade
 from moechat.store.files import FileStore
+from moechat.store.finding_files import notes_entry, notes_from
 from moechat.store.json_lines import JsonLines, ReplyFiles, encode
 from moechat.store.plain import json_value
 from moechat.store.state import State
@@ -82,8 +83,8 @@ def _exchange(record: records.Record, file: Path, zone: object) -> object:
 
 
 def _notes(record: records.Record, file: Path, zone: object) -> object:
-    (id_, *note), episodes = formats.notes_from(record, file, ZONE)
-    return formats.notes_entry(id_, *note, episodes), [episode.since for episode in episodes]  # type: ignore[arg-type]
+    noted = notes_from(record, file, ZONE)
+    return notes_entry(noted), [episode.since for episode in noted.episodes]
 
 
 def _fact(record: records.Record, file: Path, zone: object) -> object:

@@ -277,7 +277,7 @@ def test_a_check_of_the_files_sees_what_the_cache_made_of_their_facts_and_events
         say(agent, "我喜欢喝茶，昨天去划船了")
         agent.finish()
         assert agent.verify()["problems"] == []
-        agent.store.findings.set_notes(NOTES, [], [])
+        agent.store.findings.set_notes(NOTES, [])
         agent.store.findings.set_facts([])
         told = "\n".join(agent.verify()["problems"])
         assert NOTES in told and disk.CORE in told and "moechat rebuild" in told

@@ -13,6 +13,8 @@ import yaml
 from moechat.errors import DataError
 from moechat.model import ActivationProfile, Attachment, Episode, Event, Exchange, Fact, FactDraft
 from moechat.store import formats, records
+from moechat.store.finding_files import notes_entry, notes_from
+from moechat.store.finding_records import ExchangeNote, Noted
 from tests.houses import ZONE, moment
 
 AT = moment("2025-05-20T15:03:12")
@@ -142,15 +144,13 @@ def episode(event: Event = EVENT, **more: Any) -> Episode:
     ids=["event", "by rules", "marked", "reflection", "cancelled"],
 )
 def test_an_episode_comes_back_with_all_its_parts(one: Episode) -> None:
-    data = formats.notes_entry("a", "放风筝", ("风筝",), "model", [one])
-    note, episodes = formats.notes_from(read(data), FILE, ZONE)
-    assert note == ("a", "放风筝", ("风筝",), "model")
-    assert episodes == [one]
+    noted = Noted("a", ExchangeNote("放风筝", ("风筝",), "model"), (one,))
+    assert notes_from(read(notes_entry(noted)), FILE, ZONE) == noted
 
 
 def test_notes_say_only_what_is_not_usual() -> None:
     one = episode(Event("用户搬了家", ("a",)))
-    assert plain(formats.notes_entry("a", "搬家", (), "rules", [one])) == {
+    assert plain(notes_entry(Noted("a", ExchangeNote("搬家", (), "rules"), (one,)))) == {
         "text_tag": "搬家", "by": "rules",
         "events": [{"id": one.id, "text": "用户搬了家", "told": AT.isoformat(), "importance": "0.5", "sources": ["a"],
                     "by": "model"}],
@@ -159,30 +159,28 @@ def test_notes_say_only_what_is_not_usual() -> None:
 
 def test_events_and_reflections_stand_in_lists_of_their_own() -> None:
     thought = episode(Event("用户爱户外", ("a",)), kind="reflection", evidence=("e1",), depth=1)
-    value = plain(formats.notes_entry("a", "", (), "model", [thought, episode()]))
+    noted = Noted("a", ExchangeNote(by="model"), (thought, episode()))
+    value = plain(notes_entry(noted))
     assert [one["text"] for one in value["events"]] == [EVENT.text]
     assert [one["text"] for one in value["reflections"]] == ["用户爱户外"]
-    kinds = [
-        one.kind
-        for one in formats.notes_from(read(formats.notes_entry("a", "", (), "model", [thought])), FILE, ZONE)[1]
-    ]
-    assert kinds == ["reflection"]
+    assert [one.kind for one in notes_from(read(notes_entry(noted)), FILE, ZONE).episodes] == ["event", "reflection"]
 
 
 def test_an_event_that_a_hand_wrote_needs_no_more_than_its_words() -> None:
     record = by_hand(
         "a:\n  text_tag: 搬家\n  keywords: 家\n  events:\n  - text: 用户搬了家\n    importance: 7\n    depth: x\n"
     )
-    note, [one] = formats.notes_from(record, FILE, ZONE)
-    assert note == ("a", "搬家", ("家",), "owner")
+    noted = notes_from(record, FILE, ZONE)
+    [one] = noted.episodes
+    assert (noted.key, noted.note) == ("a", ExchangeNote("搬家", ("家",), "owner"))
     event = Event("用户搬了家", ("a",), importance=1.0)
     noon = moment("2025-05-20T12:00:00")
     assert one == Episode(formats.derived_id("用户搬了家", ("a",)), noon, event, "event", "owner")
 
 
 def test_an_event_whose_words_a_hand_changed_is_the_owners() -> None:
-    data = formats.notes_entry("a", "", (), "model", [episode()]).decode().replace("放了风筝", "放了花灯")
-    _, [one] = formats.notes_from(by_hand(data), FILE, ZONE)
+    data = notes_entry(Noted("a", ExchangeNote(by="model"), (episode(),))).decode().replace("放了风筝", "放了花灯")
+    [one] = notes_from(by_hand(data), FILE, ZONE).episodes
     assert (one.id, one.by, one.event.text) == (episode().id, "owner", "用户和小林放了花灯")
 
 
@@ -192,7 +190,7 @@ def test_an_event_whose_words_a_hand_changed_is_the_owners() -> None:
 )
 def test_an_importance_is_a_share_or_the_usual_one(written: str, expected: float) -> None:
     record = by_hand(f"a:\n  events:\n  - text: x\n    importance: '{written}'\n")
-    assert formats.notes_from(record, FILE, ZONE)[1][0].event.importance == expected
+    assert notes_from(record, FILE, ZONE).episodes[0].event.importance == expected
 
 
 @pytest.mark.parametrize(
@@ -206,7 +204,7 @@ def test_an_importance_is_a_share_or_the_usual_one(written: str, expected: float
 )
 def test_notes_that_cannot_be_read_are_named(text: str, problem: str) -> None:
     with pytest.raises(DataError) as refused:
-        formats.notes_from(by_hand(f"# a remark\n{text}"), FILE, ZONE)
+        notes_from(by_hand(f"# a remark\n{text}"), FILE, ZONE)
     assert problem in str(refused.value) and refused.value.line == 2
 
 
