@@ -143,7 +143,7 @@ def letter(layers: Layers) -> Letter:
     grave = [one for one in days if one.is_grave and one.id not in [matter.id for matter in matters]]
     return Letter(
         [as_sentence(fact) for fact in of_you[:MOST]],
-        [as_sentence(fact) for fact in layers.core.boundaries()],
+        [as_sentence(fact) for fact in layers.core.view().boundaries],
         [as_told(one) for one in coming[:MOST_AHEAD]],
         [as_told(one) for one in promises[-MOST_AHEAD:]],
         [(name, [as_sentence(fact) for fact in several[:OF_EACH]]) for name, several in list(people.items())[:PEOPLE]],

@@ -8,7 +8,7 @@ back brings the old one up again. A fact is visible where any exchange that stat
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -119,35 +119,17 @@ class CoreMemory:
 
     def current(self) -> list[Fact]:
         """Visible facts that nothing visible supersedes, oldest first, the author's before them."""
-        return list(self.now().facts)
-
-    def holding(self, ids: Collection[str]) -> dict[str, Fact]:
-        """Those of these that are current, by id, in the order of ``ids``."""
-        by_id = self.now().by_id
-        return {id_: by_id[id_] for id_ in ids if id_ in by_id}
-
-    def delicate(self) -> Sequence[tuple[str, Sequence[str], str]]:
-        """(id, sources, text) of the current facts that are delicate."""
-        return self.now().delicate
-
-    def boundaries(self) -> list[Fact]:
-        """What the user asks to be kept to, oldest first."""
-        return self.now().boundaries
+        return list(self.view().facts)
 
     def off_limits(self, text: str) -> list[str]:
         """What is not to be raised, in all its names, unless ``text`` touches it."""
-        now, targets = self.now(), list[str]()
+        now, targets = self.view(), list[str]()
         for target in filter(None, (fact.draft.target for fact in now.boundaries)):
             others = (now.facts[place].draft for word in target.split() for place in now.by_word(words.fold(word)))
             bonds = (one for one in others if one.kind == "relation" or keyword_class(one) == "partner")
             names = {name for one in bonds for name in (one.target, one.entity, one.keyword)} - NEVER_SEARCHED - {""}
             targets.append(" ".join([target, *sorted(names)]))
         return [target for target in targets if not concerns([target], text)]
-
-    def of_classes(self, names: Iterable[str], count: int) -> list[list[Fact]]:
-        """For each class (contradiction.CLASSES), its ``count`` newest current facts of the user, the newest first."""
-        now = self.now()
-        return [[now.facts[place] for place in now.by_class(name)[: -count - 1 : -1]] for name in names]
 
     def history(self) -> list[Fact]:
         """All facts, superseded ones too, oldest first."""
@@ -164,7 +146,7 @@ class CoreMemory:
         """What held before, the oldest first."""
         key = (self._store.findings.facts_generation(), self._store.hidden())
         if self._former is None or self._former[0] != key:
-            self._former = key, held_before(self.history(), self.now().by_id, key[1])
+            self._former = key, held_before(self.history(), self.view().by_id, key[1])
         return self._former[1]
 
     def keys(self) -> Keys:
@@ -175,7 +157,7 @@ class CoreMemory:
         """Facts near the text: the ``top_k`` nearest with a score of at least ``threshold`` (seed 003), and those that
         share a content word with it, the same number at most. Best first. ``former``: of those that held before."""
         over = self.former() if former else ()
-        now = self._seen(self._over, (over,), lambda: [one.fact for one in over]) if former else self.now()
+        now = self._seen(self._over, (over,), lambda: [one.fact for one in over]) if former else self.view()
         if not now.facts:
             return []
         scores: dict[int, float] = {}
@@ -211,7 +193,7 @@ class CoreMemory:
                     shared.setdefault(i, []).append(question[0])
         return shared
 
-    def now(self) -> FoundFacts:
+    def view(self) -> FoundFacts:
         """The current facts, and what finds them."""
         hidden, official, findings = self._store.hidden(), self._official(), self._store.findings
         return self._seen(
@@ -263,7 +245,7 @@ class CoreMemory:
 
         ``at`` gives each source exchange its time; the exchanges in ``replacing`` are being understood anew.
         """
-        now, is_model = self.now(), understanding.by != "rules"
+        now, is_model = self.view(), understanding.by != "rules"
         citing = self._store.findings.fact_book().citing(replacing) if is_model else []
         earlier = [f for f in citing if f.draft.kind not in APART and not is_known(f, replacing)]
         return _Learning(  # what the rules read there before gives way to them

@@ -162,10 +162,12 @@ class FactView:
 
     @cached_property
     def delicate(self) -> Sequence[tuple[str, Sequence[str], str]]:
+        """(id, sources, text) of those that are delicate."""
         return [(f.id, f.draft.sources, f.text) for f in self.facts if f.draft.mark == "delicate"]
 
     @cached_property
     def boundaries(self) -> list[Fact]:
+        """What the user asks to be kept to, in order."""
         return [fact for fact in self.facts if fact.draft.kind == "boundary"]
 
     def by_word(self, word: str) -> list[int]:
@@ -175,6 +177,10 @@ class FactView:
     def by_class(self, name: str) -> list[int]:
         """Places of what is known of the user in a class, ascending."""
         return self._at(self.files.classes.of(name))
+
+    def newest(self, name: str, most: int) -> list[Fact]:
+        """What was last known of the user in a class, ``most`` at most, the newest first."""
+        return [self.facts[place] for place in self.by_class(name)[: -most - 1 : -1]]
 
     def rivals(self, draft: FactDraft) -> list[Fact]:
         """The facts that a draft may restate or contradict, in order."""

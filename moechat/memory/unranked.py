@@ -81,7 +81,7 @@ MOST_OURS, MOST_KEPT, APART = 2, 200, 8
 
 def ours(core: CoreMemory) -> list[Fact]:
     """What the two share, the newest first."""
-    (facts,) = core.of_classes([OURS], MOST_KEPT)
+    facts = core.view().newest(OURS, MOST_KEPT)
     return [fact for fact in facts if fact.confirmed is not False and fact.draft.polarity > 0 and not fact.draft.until]
 
 

@@ -216,7 +216,7 @@ def _background(
         if hit.recipe == touch.FORMER and hit.id in facts
     }
     due = [episodes[hit.id] for hit in recollection.plans if hit.recipe == plans.RECIPE and hit.id in episodes]
-    boundaries = [fact for fact in layers.core.boundaries() if fact not in stable.boundaries]
+    boundaries = [fact for fact in layers.core.view().boundaries if fact not in stable.boundaries]
     exchanges = {hit.id for hit in hits if hit.is_exchange}
     is_here = context.store is layers.store
     elsewhere = {id_ for id_ in exchanges if not is_here or layers.store.tree.talk_of(id_) != context.talk_name}

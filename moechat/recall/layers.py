@@ -90,7 +90,7 @@ class Layers:
         self._table = Table(who.folder / ASSOCIATIONS)
         # What goes with a word: the author's table, ours, and what this owner told together.
         sources = (self._table, shipped(), self.together)
-        self.entities = Entities(self.core.now, sources)
+        self.entities = Entities(self.core.view, sources)
         self.days = days.DaysThatComeRound(self.core, self.episodes, store, who.language)
         self._anchors = Anchors(self.core, store, store.clock)
         self.episodic = Episodic(self.episodes, store, self.topics, names)
@@ -155,7 +155,7 @@ class Layers:
         self._has_recalled = True
         # What is understood that is delicate, by id of the finding and of the exchanges that it rests on.
         delicate: dict[str, str] = {}
-        for id_, sources, marked in [*self.episodes.delicate(), *self.core.delicate()]:
+        for id_, sources, marked in [*self.episodes.delicate(), *self.core.view().delicate]:
             delicate |= {one: f"{delicate.get(one, '')} {words.fold(marked)}" for one in (id_, *sources)}
         off_limits, is_low = self.core.off_limits(cue.text), touch.is_low(cue)
         shared = unranked.ours(self.core) if config.recall.ours else []

@@ -89,7 +89,7 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
         and not (e.event.status == "planned" and any(plans.is_same(e.event, one.event) for one in promises))
     ]  # fmt: skip
     times = _times(view, events) if config.recall.what_matters else {}
-    return Stable(since, layers.core.boundaries(), facts, promises, events, times, lately_over(layers.core, now))
+    return Stable(since, layers.core.view().boundaries, facts, promises, events, times, lately_over(layers.core, now))
 
 
 def _times(view: EpisodeView, events: Sequence[Episode]) -> dict[str, int]:
@@ -119,8 +119,9 @@ def says_no_more(text: str, sources: Sequence[str], lines: Mapping[str, str]) ->
 
 def drawn(layers: Layers, ids: Sequence[str], since: datetime, now: datetime) -> Stable:
     """The stable part with these ids in present words, as far as they hold."""
-    held, off_limits = layers.core.holding(ids), layers.core.off_limits("")
-    facts = [f for f in held.values() if f.draft.mark != "delicate" and _is_fit(f, off_limits)]
+    by_id, off_limits = layers.core.view().by_id, layers.core.off_limits("")
+    held = [by_id[id_] for id_ in dict.fromkeys(ids) if id_ in by_id]
+    facts = [f for f in held if f.draft.mark != "delicate" and _is_fit(f, off_limits)]
     view: EpisodeView = layers.episodes.view(now)
     moves = layers.config().recall.what_matters
     events = [
@@ -130,7 +131,7 @@ def drawn(layers: Layers, ids: Sequence[str], since: datetime, now: datetime) ->
     name = layers.character().name
     promises = [episode for episode in events if plans.is_promise(episode.event, name)]
     others = [episode for episode in events if not plans.is_promise(episode.event, name)]
-    boundaries = [fact for fact in held.values() if fact.draft.kind == "boundary"]
+    boundaries = [fact for fact in held if fact.draft.kind == "boundary"]
     over = [one for one in layers.core.former() if one.by.id in ids]
     return Stable(since, boundaries, facts, promises, others, _times(view, others) if moves else {}, over)
 
@@ -146,16 +147,18 @@ def lately_over(core: CoreMemory, now: datetime) -> list[Former]:
 
 def states(core: CoreMemory) -> list[Fact]:
     """What is known of the user in the classes of a profile, delicate or not, the newest of each."""
-    return [fact for facts in core.of_classes(CLASSES, MOST_STATES) for fact in facts]
+    view = core.view()
+    return [fact for name in CLASSES for fact in view.newest(name, MOST_STATES)]
 
 
 def known(core: CoreMemory) -> list[Fact]:
     """The facts of a profile: of the user, none delicate, over or in doubt (care excepted), the most telling first, the newest of
     each class, ``TOKENS`` at most."""
     left, profile, off_limits = TOKENS, list[Fact](), core.off_limits("")
-    newest = zip(core.of_classes(CLASSES, MOST_LOOKED_AT), CLASSES.values(), strict=True)
+    view = core.view()
     fitting = (
-        [fact for fact in facts if _belongs(fact) and _is_fit(fact, off_limits)][:most] for facts, most in newest
+        [fact for fact in view.newest(name, MOST_LOOKED_AT) if _belongs(fact) and _is_fit(fact, off_limits)][:most]
+        for name, most in CLASSES.items()
     )
     for fact in itertools.chain.from_iterable(fitting):
         if (tokens := count_tokens(fact.text)) <= left:

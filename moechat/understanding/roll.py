@@ -157,7 +157,7 @@ class Roller:
                 user, character = self._names()
                 plans.keep(self.store, [exchange], character)
                 # The boundaries that it lifts go into the archive, from where their owner can bring them back.
-                standing = [one for one in self.layers.core.boundaries() if exchange.id not in one.draft.sources]
+                standing = [one for one in self.layers.core.view().boundaries if exchange.id not in one.draft.sources]
                 if standing and not exchange.another(user):
                     earlier = [one for one in standing if one.since <= exchange.at]
                     lifted = [one.id for one in boundaries.lifted(message.read(exchange.user), earlier)]
@@ -356,7 +356,8 @@ class Roller:
         for exchange in exchanges:
             cue = self.layers.cue(exchange.user, exchange.at, "")
             near = core.search(cue, top_k=NEAR_FACTS, threshold=self.layers.recipes.threshold("profile"))
-            facts += core.holding([hit.id for hit in near]).values()
+            by_id = core.view().by_id
+            facts += [by_id[hit.id] for hit in near if hit.id in by_id]
             named = view.by_keyword(words.keywords(exchange.user, 8))
             nearest = view.episodes(sorted(named, key=lambda place: (len(named[place]), place))[-NEAR_EVENTS:])
             beside = self.store.findings.citing(sorted({source for e in nearest for source in e.event.sources}))

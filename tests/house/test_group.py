@@ -87,7 +87,7 @@ def test_what_somebody_says_is_theirs(home: Home) -> None:
             } <= {*known}
             assert ("安妮", "安妮住在广州") in known and ("安妮", "安妮住在上海") not in known
             assert [text for _, text in known if "用户" in text and ("上海" in text or "香菜" in text)] == []
-            assert not house.agent(name).layers.core.boundaries()
+            assert not house.agent(name).layers.core.view().boundaries
         with pytest.raises(MoeChatError, match="speaks for herself"):
             group.hear("我是谁", A)
 

@@ -228,7 +228,7 @@ def test_facts_that_come_change_and_go_are_found_as_by_one_who_reads_them_anew(h
             assert [(hit.id, hit.words) for hit in kept] == [(hit.id, hit.words) for hit in anew]
             np.testing.assert_allclose([hit.score for hit in kept], [hit.score for hit in anew], rtol=1e-6)
         rival = FactDraft("用户喜欢红茶", (id_,), keyword="爱好")
-        assert core.now().rivals(rival) == fresh.now().rivals(rival)
+        assert core.view().rivals(rival) == fresh.view().rivals(rival)
     store.findings.drop_facts([fact.id for fact in core.current()])
-    files = core.now().files
+    files = core.view().files
     assert core.current() == [] and not any(map(len, (files.keywords, files.classes, files.matters)))

@@ -140,7 +140,7 @@ def test_its_owner_edits_it_ends_it_and_brings_it_back(home: Home) -> None:
         agent = house.agent()
         say(agent, "以后别跟我提李强了")
         agent.finish()
-        [boundary] = agent.layers.core.boundaries()
+        [boundary] = agent.layers.core.view().boundaries
         changed = agent.memories.edit(boundary.id, text="别提李强，也别提他家里人")
         assert "- 别提李强，也别提他家里人" in prompt(agent) and "以后别跟我提" not in prompt(agent)
         agent.memories.archive([changed.id])

@@ -101,7 +101,7 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
         me.tap(sentence.filter(has_text=ex))
         me.tap(me.button("end_boundary", "#room"))
         expect(sentence.filter(has_text=ex)).to_have_count(0)
-        assert house.agent().layers.core.boundaries() == []
+        assert house.agent().layers.core.view().boundaries == []
         me.has("lift a boundary")
         page.locator("#room [data-do=undo]").click()
         expect(sentence.filter(has_text=ex)).to_have_count(1)
