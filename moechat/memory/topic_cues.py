@@ -1,7 +1,7 @@
 """Which topics a message leads to (seed 002): by their names, by the table of everyday domains, by meaning, and through slices
 that the message resembles.
 
-TopicNames of topics are cut into words once, and their vectors are made in the background: a message waits for neither.
+The names of topics are cut into words once, and their vectors are made in the background: a message waits for neither.
 """
 
 from __future__ import annotations
