@@ -11,7 +11,7 @@ character are in half of all facts and are never searched.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -144,10 +144,6 @@ class EntityIndex:
         self._rows = {entry.number: row for row, entry in enumerate(filed)}
         self._groups = [entry.group for entry in filed]
         self._since = np.array([entry.since for entry in filed], dtype=np.float64)
-        self.vocabulary: Container[str] = self._files.words
-        """What facts are filed under: names, keywords and targets."""
-        self.named: Container[str] = self._files.names
-        """Who and what the facts are about."""
 
     def people(self, text: str) -> list[str]:
         """The names of those whom a text names by what they are to the user (我弟, my daughter)."""
@@ -318,14 +314,14 @@ class Entities:
         the figures).
         """
         index = self.index()
-        names = index.view.files.both
-        segments, base = association.base_words(text, names=names, vocabulary=index.vocabulary)
+        files = index.view.files
+        segments, base = association.base_words(text, names=files.both, vocabulary=files.words)
         expanded = association.expand(base, self._sources, count=count, strategy=strategy, filter_values=filter_values)
         search_words = base
         if previous_reply and len(base) < association.BASE_WORDS:
-            before, further = association.base_words(previous_reply, names=names, vocabulary=index.vocabulary)
+            before, further = association.base_words(previous_reply, names=files.both, vocabulary=files.words)
             segments, base = before + segments, list(dict.fromkeys([*base, *further]))[: association.BASE_WORDS]
-            search_words = [word for word in base if word in search_words or word in index.named]
+            search_words = [word for word in base if word in search_words or word in files.names]
         search_words = list(dict.fromkeys([*search_words, *index.people(text)]))
         return Expansion(segments, base, expanded, [*((word, None) for word in search_words), *expanded])
 
