@@ -397,9 +397,8 @@ class Roller:
             e for e in newest
             if e.event.status in ("planned", "open") and e.by in ("rules", "model") and not ids.issuperset(e.event.sources)
         ]  # fmt: skip
-        closed_here = {
-            id_ for one in earlier if isinstance(one, Episode) and one.by == "rules" for id_ in one.supersedes
-        }
+        by_rules = (one for one in earlier if isinstance(one, Episode) and one.by == "rules")
+        closed_here = dict.fromkeys(id_ for one in by_rules for id_ in one.supersedes)
         return [*self.layers.episodes.get(closed_here).values(), *plans[-MOST_PLANS:]]
 
     def _reading(
