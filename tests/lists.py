@@ -57,6 +57,9 @@ class ListLines:
         self._entries[:] = entries
         self._read = len(self._entries)
 
+    def drop(self) -> None:
+        self.rewrite(())
+
     @property
     def place(self) -> Place:
         return Place(0, len(self._entries))

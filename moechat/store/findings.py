@@ -198,7 +198,10 @@ class Findings(FindingRecords, ABC):
         """Keep what ``change`` makes of it, and nothing else."""
         lines = self._owner.lines("refused")
         before = _refused_in(lines)
-        if (after := change(before)) != before:
+        after = change(before)
+        if before and not after:
+            lines.drop()
+        elif after != before:
             lines.rewrite(map(formats.refused_data, after))
 
     def all_notes(self, exchanges: Sequence[str]) -> list[Noted]:

@@ -75,6 +75,8 @@ class Lines(Protocol):
 
     def rewrite(self, entries: Iterable[Entry]) -> None: ...
 
+    def drop(self) -> None: ...
+
     @property
     def place(self) -> Place: ...
 
@@ -173,6 +175,10 @@ class JsonLines:
     def rewrite(self, entries: Iterable[Entry]) -> None:
         """Replace the file; other readers notice by its inode."""
         self.commit(self.prepare(entries, self.place))
+
+    def drop(self) -> None:
+        """Under the owner's lock: nothing of it stays."""
+        self.path.unlink(missing_ok=True)
 
     @property
     def place(self) -> Place:
