@@ -150,6 +150,9 @@ class ExtractedFinding(BaseModel):
     text: Text
     quote: Text = ""
     mark: Delicacy = ""
+    manner: Text = Field(
+        default="", json_schema_extra={"enum": ["earnest", "play", "irony", "quoted", "supposed", "guessed"]}
+    )
     sources: Numbers = []
     replaces: Replaced = 0
 

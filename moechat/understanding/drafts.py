@@ -151,7 +151,7 @@ class CheckedAnswer:
         entity = _entity(fact.entity, self._names)
         if fact.kind == "relation" and fact.target and (fact.target in entity or entity in fact.target):
             entity = "user"  # Nobody is related to themselves: it is what they are to the user.
-        values = fact.model_dump(exclude={"replaces"}) | {
+        values = fact.model_dump(exclude={"replaces", "manner"}) | {
             "sources": tuple(exchange.id for exchange in cited), "entity": entity, "quote": fact.quote if quote else "",
             "mark": (fact.mark if self._trusted else "") or mark_of(fact.text, fact.keyword),
             "start": self._dated(fact.start, cited), "until": self._dated(fact.until, cited) or ("past" if fact.until else ""),
@@ -161,7 +161,7 @@ class CheckedAnswer:
             values |= {"text": text, "entity": "user", "polarity": 1}
         draft = FactDraft(**values)
         self._facts[draft] = None
-        self._stand(draft, quote, entity, fact.replaces)
+        self._stand(draft, quote, entity, fact)
 
     def _event(self, event: answer.ExtractedEvent) -> None:
         cited, quote = self._cited("event", event)
@@ -175,16 +175,20 @@ class CheckedAnswer:
         if not is_dated:
             draft = replace(draft, happened=None, precision="unknown")
         self._events[draft] = None
-        self._stand(draft, quote, _entity(event.subject, self._names), event.replaces)
+        self._stand(draft, quote, _entity(event.subject, self._names), event)
         if not is_dated:
             self._doubtful.add(draft)
 
-    def _stand(self, draft: FactDraft | Event, quote: gate.Quote | None, whose: str, number: int | str) -> None:
-        """Whether a draft is told as what is so. The character's words bear out what the character is and does, nothing else; a
-        doubtful draft takes the place of nothing."""
-        if not (self._trusted and quote is not None and self._is_borne_out(draft, quote, whose)):
+    def _stand(
+        self, draft: FactDraft | Event, quote: gate.Quote | None, whose: str, item: answer.ExtractedFinding
+    ) -> None:
+        """Whether a draft is told as what is so: not where the model itself says that it was not meant in earnest. The
+        character's words bear out what the character is and does, nothing else; a doubtful draft takes the place of nothing."""
+        if item.manner not in ("", "earnest") or not (
+            self._trusted and quote is not None and self._is_borne_out(draft, quote, whose)
+        ):
             self._doubtful.add(draft)
-        elif (old := self._finding(number)) and isinstance(old, Fact) == isinstance(draft, FactDraft):
+        elif (old := self._finding(item.replaces)) and isinstance(old, Fact) == isinstance(draft, FactDraft):
             self._replaces[draft] = (old.id,)
 
     def _is_borne_out(self, draft: FactDraft | Event, quote: gate.Quote, whose: str) -> bool:

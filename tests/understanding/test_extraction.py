@@ -195,6 +195,13 @@ def test_a_model_whose_quotes_are_seldom_true_is_not_trusted() -> None:
     assert (not_trusted.trusted, sure(not_trusted), not_trusted.facts[0].mark) == (False, (), "")
 
 
+@pytest.mark.parametrize(("manner", "is_sure"), [("earnest", True), (None, True), ("irony", False), ("a joke", False)])
+def test_what_a_model_itself_does_not_take_in_earnest_is_in_doubt(manner: str | None, is_sure: bool) -> None:
+    home = fact("用户住在杭州", "住址", "杭州", quote="我住在杭州", manner=manner)
+    told = understand(answering(said(home)), exchange("我住在杭州"))
+    assert [len(told.facts), len(sure(told))] == [1, int(is_sure)]
+
+
 def test_a_day_that_follows_from_nothing_that_was_said_is_left_open_and_the_event_in_doubt() -> None:
     false = event("用户去看了牙", happened="2025-03-02", quote="上周四去看了牙")
     true = event("用户看了牙医", happened="2025-05-15", quote="上周四去看了牙")
