@@ -20,7 +20,11 @@ from moechat.when import both_ends
 from moechat.worker import COURTESY
 
 # From these chances on danger is heard in a whole message, in a sentence of one that is near danger, and a message is near it.
-HEARD, HEARD_IN_PART, NEAR_DANGER = 0.4, 0.75, 0.15
+HEARD, HEARD_IN_PART, NEAR_DANGER = 0.4, 0.75, 0.1
+ENDING, SURE = (
+    frozenset({"limit", "takeback"}),
+    0.5,
+)  # These end what was talked of; they are heard from this chance on.
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
 LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("limits", "matters"))
@@ -98,8 +102,11 @@ def _whose(likely: Mapping[str, float]) -> str:
 
 
 def _kind(likely: Mapping[str, float]) -> str:
-    """The likeliest kind but danger."""
-    return max((name for name in likely if name not in (DANGER, DANGER_OTHER)), key=likely.__getitem__)
+    """The likeliest kind but danger, of those that may be heard so."""
+    others = {name: chance for name, chance in likely.items() if name not in (DANGER, DANGER_OTHER)}
+    return max(
+        (name for name, chance in others.items() if name not in ENDING or chance >= SURE), key=others.__getitem__
+    )
 
 
 @lru_cache(maxsize=512)

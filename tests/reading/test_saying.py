@@ -43,7 +43,8 @@ CALM = (
     "the cat is on the roof again", "hail on the roof all night", "周六在楼顶烧烤", "用紫砂壶泡茶", "ran 5 kms today",
 )  # fmt: skip
 KINDS = {
-    "self": ("i live in bristol", "我住在杭州"), "plan": ("my interview is next tuesday", "我下周三要面试"),
+    "self": ("i live in bristol", "我住在杭州", "我叫林默，大家叫我小默"),
+    "plan": ("my interview is next tuesday", "我下周三要面试"),
     "other": ("my colleague is allergic to nuts", "我同事对花生过敏"), "quarrel": ("had a huge row with my sister",),
     "goodnight": ("good night", "晚安啦"), "greeting": ("hey there", "早上好"), "glad": ("i passed!!", "太开心了"),
     "record": ("what did i tell you about my sister?", "我跟你说过什么"), "limit": ("别提我前任",),
@@ -71,6 +72,10 @@ def test_a_break_up_is_no_danger_to_anybody() -> None:
 def test_what_lies_nearer_to_everyday_messages_is_faintly_glad() -> None:
     assert saying("今天遇到个顾客 备注写了八百字 最后还给差评").is_faint
     assert not saying("i got the job!!").is_faint and not saying("我考上研究生了！！").is_faint
+
+
+def test_who_feels_like_giving_up_is_near_danger() -> None:
+    assert saying("I feel like giving up").is_near_danger and not saying("我住在杭州").is_near_danger
 
 
 def test_the_end_of_a_sentence_without_a_stop_is_weighed_too() -> None:
