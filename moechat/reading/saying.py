@@ -21,10 +21,8 @@ from moechat.worker import COURTESY
 
 # From these chances on danger is heard in a whole message, in a sentence of one that is near danger, and a message is near it.
 HEARD, HEARD_IN_PART, NEAR_DANGER = 0.4, 0.75, 0.1
-ENDING, SURE = (
-    frozenset({"limit", "takeback"}),
-    0.5,
-)  # These end what was talked of; they are heard from this chance on.
+# What ends the matter that was talked of is heard from this chance on.
+ENDING, SURE = frozenset({"limit", "takeback"}), 0.5
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
 LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("limits", "matters"))

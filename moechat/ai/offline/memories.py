@@ -39,8 +39,6 @@ _THIRD = re.compile(r"^(?:用户|(?:The )?User\b)", re.IGNORECASE)
 UNNAMED = 0.08  # Where no name is as likely as this, nothing says what somebody is called.
 MEANING, UNLIKE = 8.0, 0.2  # An entry of the world book whose cosine to the question is .45 shares enough by itself.
 AT_ONCE = timedelta(minutes=10)  # Messages that follow within this are of one matter.
-MEANING, UNLIKE = 8.0, 0.2  # A cosine of .45 to the question is enough by itself.
-UNNAMED = 0.08  # Where no name is as likely as this, nothing says what somebody is called.
 LEAST_TOLD = 2  # A message that asks also tells something where so many words beside the question say something.
 EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
@@ -157,15 +155,18 @@ class Memories:
         cards = [one for hit in self._hits if hit.layer in ("core", "lore") for one in self._of_hit(hit)]
         lore = [one for one in cards if one.layer == "lore"] if memories is None else memories
         world = [(self._shared(question, one) - SHARED + ENOUGH, one) for one in lore]
-        if memories is not None:
-            return sorted(world, key=lambda one: -one[0])
+        own = self._of_life(question, [one for one in cards if one.layer == "core"]) if memories is None else []
+        return sorted([*own, *world], key=lambda one: -one[0])
+
+    def _of_life(self, question: str, facts: Sequence[Told]) -> list[tuple[float, Told]]:
+        """How likely each of what the user told, and of these facts, answers a question, in log odds."""
         recalled = [self._message(hit) for hit in (*self._hits, *self._further) if hit.layer == "diary"]
         every: dict[str, _Spoken | Told] = {}
-        facts: list[_Spoken | Told] = [one for one in cards if one.layer == "core"]
-        for each in [*self._talk, *recalled, *facts]:
-            every.setdefault(each.text, each)
-        own = self._likely(question, list(every.values()))
-        return sorted([*own, *world], key=lambda one: -one[0])
+        for spoken in (*self._talk, *recalled):
+            every.setdefault(spoken.text, spoken)
+        for fact in facts:
+            every.setdefault(fact.text, fact)
+        return self._likely(question, list(every.values()))
 
     def _likely(self, question: str, memories: Sequence[_Spoken | Told]) -> list[tuple[float, Told]]:
         """How likely each of the nearest memories answers a question, in log odds."""

@@ -99,7 +99,7 @@ class Knowledge:
         theirs = [
             fact
             for fact in self.facts
-            if fact.entity != "user"
+            if fact.entity != USER
             and (fact.entity.casefold() in people or not groups.isdisjoint(lines.kin(fact.entity)))
         ]
         return [fact for fact in theirs if fact.keyword in classes]
