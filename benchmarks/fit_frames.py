@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from benchmarks.fit_network import Reader, learned, padded
 from moechat.reading import frames, network
 from moechat.reading.frames import Frame, Frames, Value
-from moechat.reading.kinds import SAYINGS
 from moechat.reading.nearness import examples
+from moechat.reading.saying import SAYINGS
 from moechat.when.names import has_han
 
 NARROW, FORM, HIDDEN = 160, 24, 96

@@ -1,4 +1,4 @@
-"""Learns the network of moechat/reading/kinds from its examples, with torch; what came out runs on numpy alone.
+"""Learns the network of moechat/reading/saying from its examples, with torch; what came out runs on numpy alone.
 
 python -m benchmarks.fit_kinds          (or make sayings, which calls it)
 """
@@ -15,10 +15,9 @@ from torch import Tensor, nn
 
 from benchmarks.fit_network import Reader, learned
 from moechat.reading import network
-from moechat.reading.asked import ASKED, LOW
-from moechat.reading.kinds import FITTED, SAYINGS, Kinds
+from moechat.reading.examples import ASKED, LOW
 from moechat.reading.nearness import Example, digest, examples
-from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, LIMITS
+from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, FITTED, LIMITS, SAYINGS, Kinds
 
 NARROW, FORM, HIDDEN, LOOKS = 128, 24, 96, 4
 SEEDS = (3,)  # of the networks whose chances are averaged; one is enough beside nearness.

@@ -24,15 +24,10 @@ from benchmarks.fit_frames import NO_MATTER, fit_frames
 from benchmarks.fit_kinds import fit_kinds
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames, nearness
-from moechat.reading.about import ABOUT
-from moechat.reading.asked import ASKED, HER_DAY, LIFE, LOW, SAYING
-from moechat.reading.eating import EATING
-from moechat.reading.ended import ENDED, MASK
+from moechat.reading.examples import ABOUT, ASKED, EATING, ENDED, HER_DAY, LIFE, LOW, MASK, SAYING, WANTED
 from moechat.reading.frames import Frame
-from moechat.reading.kinds import SAYINGS
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
-from moechat.reading.saying import EVERYDAY, LIMITS, MATTERS
-from moechat.reading.wanted import WANTED
+from moechat.reading.saying import EVERYDAY, LIMITS, MATTERS, SAYINGS
 from moechat.when.names import tongue_of
 
 AXES = 192

@@ -17,7 +17,7 @@ from moechat.language import words
 from moechat.memory.core import CoreMemory
 from moechat.memory.episodes import EpisodeView
 from moechat.model import Exchange, Fact, Hit
-from moechat.reading.asked import HER_DAY, asked
+from moechat.reading.examples import HER_DAY, asked
 from moechat.reading.saying import saying
 from moechat.store.kinds import Store
 from moechat.when.span import in_zone

@@ -10,7 +10,7 @@ import numpy as np
 from moechat.encoder.builtin import builtin
 from moechat.errors import EmbeddingError
 from moechat.language.words import tokens
-from moechat.reading.wanted import wanted
+from moechat.reading.examples import wanted
 from moechat.when.names import has_han
 
 # How near it lies as a whole and by its nearest clause, how much of what is asked stands in it, whether it states something of

@@ -72,9 +72,8 @@ NO_MATTER = Matter("", 0.0)
 def matter(text: str) -> Matter:
     """The matter that a text comes nearest to; ``NO_MATTER`` where nothing can be weighed."""
     text = both_ends(text).strip(" \n\t.。!！~～…")  # How loudly it is told is no part of it.
-    near = nearness.fitted(MATTERS) if text else None
-    if near is None:
+    scores = nearness.near(MATTERS, text)
+    if not scores:
         return NO_MATTER
-    (scores,) = near.by_kind([text])
-    kind = max((name for name in near.kinds if name != EVERYDAY), key=scores.__getitem__)
+    kind = max((name for name in scores if name != EVERYDAY), key=scores.__getitem__)
     return Matter(kind, (scores[kind] - scores[EVERYDAY] + 1) / 2)

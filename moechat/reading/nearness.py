@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -157,3 +157,10 @@ def can_weigh() -> bool:
 def fitted(folder: Path) -> Nearness | None:
     """What was weighed of the examples in a folder; None where nothing can be weighed."""
     return load(folder.with_suffix(".npz")) if can_weigh() else None
+
+
+@lru_cache(maxsize=8192)
+def near(folder: Path, text: str) -> Mapping[str, float]:
+    """How near a text lies to the examples of each kind in a folder; nothing where it is blank or nothing can be weighed."""
+    examples_of = fitted(folder) if text.strip() else None
+    return examples_of.by_kind([text])[0] if examples_of else {}

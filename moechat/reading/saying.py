@@ -1,8 +1,9 @@
-"""What kind of saying a message is, and whether it says that a life is in danger.
+"""What kind of saying a message is, whether it says that a life is in danger, and whether it asks.
 
-The kinds are those of the examples in ``sayings``; ``everyday`` is of no kind, and no other kind is heard near it. Danger is
-decided twice, and either suffices: by plain words, and by how likely it is. Words that are only told, sung or laughed at decide
-nothing.
+The kinds are those of the examples in ``sayings``; ``everyday`` is of no kind, and no other kind is heard near it. They are read
+twice, and each reading hears what the other does not: by nearness, and word by word (``kinds.npz``, read by ``network``). Danger
+is decided twice, and either suffices: by plain words, and by how likely it is. Words that are only told, sung or laughed at
+decide nothing.
 """
 
 from __future__ import annotations
@@ -13,28 +14,79 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
+import numpy as np
+
+from moechat.encoder.builtin import builtin
 from moechat.model import Mark
-from moechat.reading.kinds import chances, near
+from moechat.reading import nearness
+from moechat.reading.nearness import Scores
+from moechat.reading.network import Network
 from moechat.reading.patterns import Patterns, patterns
-from moechat.when import both_ends
+from moechat.when import LONGEST_READ, both_ends
 from moechat.worker import COURTESY
 
+SAYINGS, FITTED, LIMITS, MATTERS = (
+    Path(__file__).with_name(name) for name in ("sayings", "kinds.npz", "limits", "matters")
+)
+LONGEST = 300  # Of a longer text so many characters are read word by word, the first and the last.
+# How much each reading counts, chosen on a hand that was left out; no chance counts as less than ``LEAST``.
+READ, NEAR, LEAST = 0.5, 7.0, 1e-4
 # From these chances on danger is heard in a whole message, in a sentence of one that is near danger, and a message is near it.
 HEARD, HEARD_IN_PART, NEAR_DANGER = 0.4, 0.75, 0.1
 # What ends the matter that was talked of is heard from this chance on.
 ENDING, SURE = frozenset({"limit", "takeback"}), 0.5
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
-LIMITS, MATTERS = (Path(__file__).with_name(name) for name in ("limits", "matters"))
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}")  # Whoever goes on without a stop is weighed part by part.
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
+_FORMS = patterns(Path(__file__).with_name("asking.ini"))["asking"]
+_ASKING = frozenset({"record", "advice", "question"})  # These kinds of saying ask.
+_MARK = re.compile(r"[?？]")
+_PART = re.compile(r"[^，。！；,.!;\n]+")
+_BETWEEN = re.compile(r"(?<=[一-龥])[ \u3000]+(?=[一-龥])")  # In a short message it stands for a comma.
 
 
 @cache
 def _words() -> list[Patterns]:
     """The plain words of both languages, compiled at first use: that takes longer than an import may."""
     return [patterns(Path(__file__).with_name(f"words.{language}.ini"), language) for language in ("zh", "en")]
+
+
+class Kinds(Network):
+    """``arrays`` has these layers too: ``looks`` (networks, 2 h, looks), how much each look at the words takes of each, and
+    ``kinds`` (networks, (looks + 1) 2 h, kinds) of the most of every word and of all looks."""
+
+    def chances(self, text: str) -> Scores:
+        """(kinds,) float32, one in sum. Raises EmbeddingError."""
+        words = self.read(text)
+        looks = _shares(self.scores(words, "looks"), 1).transpose(0, 2, 1) @ words
+        seen = np.concatenate([words.max(axis=1, keepdims=True), looks], axis=1).reshape(len(words), 1, -1)
+        chances: Scores = _shares(self.scores(seen, "kinds"), 2).mean(axis=(0, 1))
+        return chances
+
+
+def _shares(scores: Scores, axis: int) -> Scores:
+    powers = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    shares: Scores = powers / powers.sum(axis=axis, keepdims=True)
+    return shares
+
+
+@cache
+def load() -> Kinds:
+    return Kinds.load(FITTED)
+
+
+@lru_cache(maxsize=512)
+def chances(text: str) -> Mapping[str, float]:
+    """The chance of each kind, one in sum; nothing where nothing can be weighed."""
+    if not (scores := nearness.near(SAYINGS, text)):
+        return {}
+    with builtin().one_thread():
+        read = load().chances(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}")
+    of = np.array([scores[kind] for kind in load().kinds], np.float32)
+    both = _shares(READ * np.log(read + LEAST) + NEAR * of, 0)
+    return dict(zip(load().kinds, both.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -68,7 +120,7 @@ def saying(text: str) -> Saying:
 
 def weighed(text: str) -> Mapping[str, float]:
     """How near a message lies to each kind of saying; nothing where nothing can be weighed. Raises EmbeddingError."""
-    return near(_plain(text))
+    return nearness.near(SAYINGS, _plain(text))
 
 
 def _plain(text: str) -> str:
@@ -86,7 +138,7 @@ def _saying(text: str) -> Saying:
         parts = {_whose(part) for part in map(chances, sentences) if _danger(part) >= HEARD_IN_PART}
         kind = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
     kind = kind or _kind(likely)
-    scores = near(text)
+    scores = nearness.near(SAYINGS, text)
     is_faint = scores[EVERYDAY] > scores[kind]
     return Saying(kind, sentences, by_words != UNKNOWN, is_faint, danger >= NEAR_DANGER or bool(by_words))
 
@@ -159,3 +211,16 @@ def mark(text: str, keyword: str = "") -> Mark:
         return "delicate"
     is_care = keyword in _CARE_KEYWORDS or any(words["mark"]["care"].search(text) for words in _words())
     return "care" if is_care else ""
+
+
+def asks_by_form(text: str) -> bool:
+    """Whether a sentence or a message asks by a mark, or by how it begins or ends."""
+    parts = (part.strip() for part in _PART.findall(_BETWEEN.sub("，", text[:LONGEST_READ])))
+    return _MARK.search(text) is not None or any(
+        _FORMS["asks"].search(part) and not _FORMS["nothing"].search(part) for part in parts
+    )
+
+
+def asks(text: str) -> bool:
+    """Whether a message asks for something: by its form, and where that does not say so, by nearness to sayings that ask."""
+    return asks_by_form(text) or (saying(text).kind in _ASKING and not saying(text).is_faint)

@@ -10,8 +10,8 @@ from pathlib import Path
 from moechat import when
 from moechat.cue import ASKING
 from moechat.language import words
-from moechat.reading.asking import asks_by_form
 from moechat.reading.patterns import patterns
+from moechat.reading.saying import asks_by_form
 from moechat.rules.reading import is_chit_chat
 from moechat.when.names import has_han
 

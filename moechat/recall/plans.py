@@ -17,7 +17,7 @@ from moechat.errors import EmbeddingError
 from moechat.language import words
 from moechat.memory.episodes import EpisodeView
 from moechat.model import Episode, Event, Exchange, Hit
-from moechat.reading.asking import asks_by_form
+from moechat.reading.saying import asks_by_form
 from moechat.store.kinds import Store
 from moechat.when.span import in_zone
 

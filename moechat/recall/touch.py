@@ -12,10 +12,9 @@ from moechat.language import words
 from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import ASKED, Former
 from moechat.model import Candidates, Fact, Hit
-from moechat.reading.asked import LIFE, LOW, asked
-from moechat.reading.asking import asks
+from moechat.reading.examples import LIFE, LOW, asked
 from moechat.reading.patterns import patterns
-from moechat.reading.saying import DANGER, mark, saying
+from moechat.reading.saying import DANGER, asks, mark, saying
 from moechat.rules.reading import asks_of_user
 from moechat.when.names import tongue_of
 

@@ -1,4 +1,4 @@
-"""What the user's own body does not take, by nearness to the examples of ``reading/eating``: foods and drugs that the message
+"""What the user's own body does not take, by nearness to the examples of ``reading/examples``: foods and drugs that the message
 names, and illnesses, diets and medicines that rule some out.
 
 A message is weighed in parts: from words that name foods up to the next that do, beside the words that name them alone.
@@ -15,7 +15,8 @@ from functools import lru_cache
 from statistics import fmean
 
 from moechat.model import FactDraft
-from moechat.reading import eating, frames
+from moechat.reading import examples, frames
+from moechat.reading.examples import FOOD, STATE
 from moechat.rules import foods, plain_facts
 from moechat.rules.clause import Clause, letters_of
 from moechat.rules.values import Speech
@@ -33,7 +34,7 @@ _TEMPLATES = {
 _KEYWORDS = {"cannot": ("allergy", "过敏"), "has": ("health", "健康"), "takes": ("health", "健康"), "is": ("diet", "饮食"),
              "does": ("diet", "饮食")}  # fmt: skip
 _CUT = re.compile(r"[.!?。！？\n…;；，,]+|(?<=[一-龥])\s+|\s+(?=[一-龥])|\s(?=but\b|tho\b)|(?=但是?|不过)")
-_BARE = re.compile(rf"[{eating.FOOD}{eating.STATE}\W]*(?:(?:and|or|any|no|[和跟与或])[{eating.FOOD}\W]*)*")
+_BARE = re.compile(rf"[{FOOD}{STATE}\W]*(?:(?:and|or|any|no|[和跟与或])[{FOOD}\W]*)*")
 
 
 @dataclass(frozen=True)
@@ -85,16 +86,16 @@ def refuted(draft: FactDraft, text: str) -> bool:
 def parts_of(text: str) -> tuple[FoodPart, ...]:
     """The parts of a message that name foods or what rules some out, in order."""
     pairs = list(_cut(text))
-    masks = [foods.besides(one, eating.FOOD, eating.STATE).strip() for pair in pairs for one in pair]
-    every, parts = eating.weighed(masks), list[FoodPart]()
-    for at, (head, _) in enumerate(pairs if every else ()):
-        if _is_bare(masks[2 * at + 1]):
+    masks = [foods.besides(one, FOOD, STATE).strip() for pair in pairs for one in pair]
+    every, parts = [examples.of_food(mask) for mask in masks], list[FoodPart]()
+    for at, (head, _) in enumerate(pairs):
+        if not every[2 * at + 1] or _is_bare(masks[2 * at + 1]):
             continue
         # A part by what it and its head are near to, both alike; a head of mere names tells nothing.
         scores = every[2 * at + _is_bare(masks[2 * at]) : 2 * at + 2]
-        others = [max(score for kind, score in one.items() if kind != eating.OWN) for one in scores]
-        own = fmean(one[eating.OWN] - other for one, other in zip(scores, others, strict=True))
-        is_near = max(one[eating.OWN] for one in scores) >= NEAR
+        others = [max(score for kind, score in one.items() if kind != examples.OWN) for one in scores]
+        own = fmean(one[examples.OWN] - other for one, other in zip(scores, others, strict=True))
+        is_near = max(one[examples.OWN] for one in scores) >= NEAR
         parts.append(FoodPart(head, own if is_near else min(own, -0.01)))
     return tuple(parts)
 
@@ -118,6 +119,6 @@ def _cut(text: str) -> Iterator[tuple[str, str]]:
         if rows:
             rows[-1][3] = end
         if piece.strip():
-            is_bare = names and _is_bare(foods.besides(piece, eating.FOOD, eating.STATE))
+            is_bare = names and _is_bare(foods.besides(piece, FOOD, STATE))
     for first, last, begin, end in rows:
         yield text[first:last], text[begin:end]

@@ -15,7 +15,7 @@ from pathlib import Path
 from moechat.encoder.builtin import builtin
 from moechat.language import words
 from moechat.model import Fact, FactDraft
-from moechat.reading import nearness
+from moechat.reading.nearness import near
 from moechat.reading.patterns import Patterns, patterns
 from moechat.reading.saying import DANGER, LIMITS
 from moechat.rules.clause import MAX_SENTENCES
@@ -117,12 +117,8 @@ def _clauses(sentence: str, language: str) -> list[str]:
 def _near(clause: str, sentence: str) -> float:
     """How near a clause lies to requests of the character, or its sentence; 0 where nothing can be weighed. Far from them no part
     of a sentence is weighed."""
-    near = nearness.fitted(LIMITS)
-    if near is None:
-        return 0.0
-    sets = near.kinds.index("sets")
-    whole = float(near.scores([sentence])[0, sets])
-    return whole if whole < NEAR / 2 or clause == sentence else max(whole, float(near.scores([clause])[0, sets]))
+    whole = near(LIMITS, sentence).get("sets", 0.0)
+    return whole if whole < NEAR / 2 or clause == sentence else max(whole, near(LIMITS, clause)["sets"])
 
 
 def _topic(own: str, whole: str, reading: Reading, before: Sequence[str]) -> str:
@@ -162,11 +158,8 @@ def _lifting(reading: Reading, boundary: str) -> float:
     parts += [(_table(reading.language)["asks"], _clauses(text, reading.language))]
     if all(any(asks["call"].match(clause) for clause in clauses) for asks, clauses in parts):
         return ALWAYS
-    near = nearness.fitted(LIMITS)
-    if near is None:
-        return 0.0
-    nearest = near.scores([text, *parts[1][1]]).max(axis=0)
-    allowing, asking = (float(nearest[near.kinds.index(kind)]) for kind in ("lifts", "sets"))
+    nearest = [near(LIMITS, one) for one in (text, *parts[1][1])]
+    allowing, asking = (max(one.get(kind, 0.0) for one in nearest) for kind in ("lifts", "sets"))
     if allowing < ALLOWS or asking > allowing + ASKS_ANEW:
         return 0.0
     alike = float(builtin().embed([text])[0] @ builtin().embed([boundary])[0])

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
-from moechat.reading.asking import asks_by_form
+from moechat.reading.saying import asks_by_form
 from moechat.rules import boundaries, facts
 from moechat.rules import events as happening
 from moechat.rules.clause import Clause

@@ -6,7 +6,7 @@ closes nothing.
 
 And what is known of the user that a later message tells as over: a home that was left, a job, a taste, a pet that died. A fact is
 meant where a sentence in earnest names it: by its value, or by what somebody is to the user. Whether it is told as over is
-weighed (``reading.ended``). What moves a life ends what it is about without its name: a break-up, work that was lost.
+weighed (``reading.examples``). What moves a life ends what it is about without its name: a break-up, work that was lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from moechat import when
 from moechat.language import words
 from moechat.memory.contradiction import ENDING, entity, keyword_class, target
 from moechat.model import Episode, Event, EventStatus, Exchange, Fact, FactDraft, Understanding
-from moechat.reading.ended import is_over
+from moechat.reading.examples import is_over
 from moechat.reading.matter import matter
 from moechat.rules import message
 from moechat.rules.clause import IN_DOUBT, OTHER, SENTENCE, UNKNOWN, USER, Clause

@@ -12,7 +12,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.curation.catalogue import UNDERSTOOD
 from moechat.memory.unranked import pages
 from moechat.model import Message
-from moechat.reading.asked import asked
+from moechat.reading.examples import asked
 from tests.houses import Home, say
 
 PAGE = "\n".join((

@@ -13,13 +13,10 @@ import yaml
 from benchmarks.fit_sayings import weighed
 from moechat.model import Exchange
 from moechat.reading import bearing
-from moechat.reading.about import ABOUT
 from moechat.reading.bearing import Telling, is_borne_out
-from moechat.reading.eating import EATING
-from moechat.reading.ended import ENDED
-from moechat.reading.kinds import SAYINGS
+from moechat.reading.examples import ABOUT, EATING, ENDED
 from moechat.reading.nearness import digest, examples, load
-from moechat.reading.saying import LIMITS, mark, saying
+from moechat.reading.saying import LIMITS, SAYINGS, mark, saying
 from moechat.rules.reading import understand
 
 UNSEEN = Path(__file__).parent / "unseen"

@@ -15,10 +15,9 @@ from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_pers
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import FactDraft, Hit, Layer
 from moechat.reading.answering import Asking, nearness_of
-from moechat.reading.asking import asks, asks_by_form
+from moechat.reading.examples import NAMED, stated, wanted
 from moechat.reading.frames import LIKELY
-from moechat.reading.saying import saying
-from moechat.reading.wanted import NAMED, stated, wanted
+from moechat.reading.saying import asks, asks_by_form, saying
 from moechat.rules import message
 from moechat.rules.clause import MAX_SENTENCES, Clause
 from moechat.when import LONGEST_READ, Span, resolve

@@ -25,12 +25,9 @@ from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.window import Window
 from moechat.errors import ModelError
 from moechat.model import LONG_AGO, Exchange, Message, Understanding
-from moechat.reading.about import about
-from moechat.reading.asked import LOW, asked
-from moechat.reading.asking import asks, asks_by_form
+from moechat.reading.examples import LOW, TASTES, about, asked, stated, wanted
 from moechat.reading.frames import LIKELY
-from moechat.reading.saying import DANGER, DANGER_OTHER, UNKNOWN, earnest, mark
-from moechat.reading.wanted import TASTES, stated, wanted
+from moechat.reading.saying import DANGER, DANGER_OTHER, UNKNOWN, asks, asks_by_form, earnest, mark
 from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES

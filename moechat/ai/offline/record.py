@@ -16,9 +16,9 @@ from moechat.ai.offline import lines
 from moechat.ai.offline.retelling import ENDS, fact_to_user
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import Episode, FactDraft
-from moechat.reading.eating import EVERYDAY, FOOD, MAY, STATE, WILL, eating
+from moechat.reading.examples import FOOD, MAY, NAMED, STATE, WILL, eating, stated, wanted
 from moechat.reading.frames import LIKELY
-from moechat.reading.wanted import NAMED, stated, wanted
+from moechat.reading.saying import EVERYDAY
 from moechat.rules import foods
 from moechat.rules.reading import understand
 from moechat.when import Span, resolve

@@ -1,0 +1,143 @@
+"""What nearness to examples alone tells of a text: what a remark is about, what a message asks for, which plain fact a question
+wants, what is said about food, and what is told as over. The examples of each stand in a folder of its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from moechat.reading import frames, nearness
+from moechat.reading.nearness import near
+from moechat.reading.saying import EVERYDAY, weighed
+from moechat.when.names import has_han
+
+ABOUT, ASKED, WANTED, EATING, ENDED = (
+    Path(__file__).with_name(name) for name in ("about", "asked", "wanted", "eating", "ended")
+)
+
+
+def _nearest(folder: Path, text: str, floor: float) -> tuple[str, float]:
+    """The name of the nearest examples and how near they are; ("", 0) for everyday ones, and below the floor."""
+    scores = near(folder, text)
+    kind = max(scores, key=scores.__getitem__, default=EVERYDAY)
+    return (kind, scores[kind]) if kind != EVERYDAY and scores[kind] >= floor else ("", 0.0)
+
+
+# ---- what a remark is about
+
+ABOUT_FLOOR = 0.35  # Of what was left out, six in seven of those heard from this score on are about that.
+
+
+def about(text: str) -> str:
+    """What a remark is about: food, health, pet and so on; "" for none of them."""
+    return _nearest(ABOUT, text, ABOUT_FLOOR)[0]
+
+
+# ---- what a message asks for, in words or not
+
+HER_DAY: Final = "her_day"
+LIFE: Final = "life"
+LOW: Final = "low"
+# Whether a mood is low is told by how near a message lies to each kind of saying, too.
+SAYING: Final = "saying"
+
+
+def asked(text: str) -> frozenset[str]:
+    """What a message asks for: the character's own day, the user's own life (what happened, how it stands, why they are as they
+    are), or, where the mood is ``low``, what moves that life. Nothing where nothing can be weighed."""
+    fitted, meant = nearness.fitted(ASKED), weighed(text)
+    if fitted is None or not meant:
+        return frozenset()
+    numbers, scores = fitted.numbers, near(ASKED, text)
+    seen = {**scores, **{f"{SAYING} {kind}": score for kind, score in meant.items()}}
+    low = sum(numbers[f"{LOW} {name}"] * score for name, score in seen.items())
+    return frozenset(
+        kind for kind, score in {**scores, LOW: low}.items() if kind != EVERYDAY and score >= numbers[kind]
+    )
+
+
+# ---- which plain fact a question wants
+
+WANTED_FLOOR = 0.3
+NAMED: Final = "named"
+TASTES: Final = ("like", "dislike")
+# What the network of ``frames`` calls that which answers.
+STATED = {
+    "name": ("name",), "named": ("kname", "pname"), "who": ("kin", "kname", "pname"),
+    "have": ("kin", "pet", "kname", "pname", "status"), "age": ("age",), "birthday": ("birthday",), "home": ("home",),
+    "hometown": ("origin",), "job": ("job", "trade"), "employer": ("employer",), "school": ("school",),
+    "major": ("study", "learns"), "language": ("language", "learns"), "allergy": ("cannot", "diet"), "health": ("ill",),
+    "like": ("like",), "dislike": ("dislike",),
+}  # fmt: skip
+
+
+def wanted(question: str) -> tuple[str, float]:
+    """Which plain fact a question asks for, and how surely, 0 … 1; ("", 0) for none. The kinds are named as the classes of facts
+    are (``contradiction.keyword_class``); ``TASTES`` ask for tastes, ``named``, ``have`` and ``who`` for people, animals and
+    things."""
+    kind, score = _nearest(WANTED, question, WANTED_FLOOR)
+    return kind, min(1.0, score)
+
+
+def stated(text: str, kind: str) -> tuple[float, float]:
+    """How likely a text states what a question of a kind asks for, and how likely that is the user's own, 0 … 1 each."""
+    best = (0.0, 0.0)
+    if not kind or not nearness.can_weigh():
+        return best
+    columns = [at for at, name in enumerate(frames.load().kinds) if name in STATED[kind]]
+    for chances, own in map(frames.weighed, frames.passages(text)):
+        if len(own):
+            likely = chances[:, columns].sum(axis=1)
+            best = max(best, (float(likely.max()), float(own[likely.argmax()])))
+    return best
+
+
+# ---- what is said about food
+
+OWN: Final = "own"
+MAY: Final = "may"
+WILL: Final = "will"
+FOOD, STATE = "○", "●"
+"""Any food or drug, and an illness, a diet or a medicine that rules some out: the table of foods says which those are."""
+_SEVERAL = re.compile(rf"([{FOOD}{STATE}])(?:\W?\1)+")
+
+
+def of_food(text: str) -> Mapping[str, float]:
+    """How near a text, its foods as ``FOOD`` and ``STATE``, lies to each kind: that one's own body does not take it, or somebody
+    else's, that it is a matter of taste, that it is over, that somebody asks leave to have it, or is about to. Nothing where
+    nothing can be weighed."""
+    return near(EATING, _SEVERAL.sub(r"\1", text))
+
+
+def eating(text: str) -> str:
+    """The kind that a text lies nearest to, or "" where nothing can be weighed."""
+    scores = of_food(text)
+    return max(scores, key=scores.__getitem__, default="")
+
+
+# ---- what is told as over: given up, left, replaced, lost
+
+OVER, MASK = "over", "◇"  # ``MASK`` stands for what is named: of "from A to B" the one is over, and the other is not.
+LONGEST = 160  # characters of a sentence that are weighed
+# From here on something is over, by the sentence's language; chosen by hand on a set of an unseen hand that had been looked at.
+OVER_FLOORS: Mapping[bool, float] = {True: 0.38, False: 0.42}
+_CUTS: Mapping[bool, re.Pattern[str]] = {
+    True: re.compile(r"[,，\s]+"), False: re.compile(r",+|\s(?:and|but|so|because|since)\s", re.IGNORECASE)
+}  # fmt: skip
+
+
+def is_over(sentence: str, start: int, end: int) -> bool:
+    """Whether what stands at ``start`` … ``end`` is told as over, by the sentence and the part of it that names that, both alike;
+    False where nothing can be weighed."""
+    is_chinese, first = has_han(sentence), max(0, start - LONGEST // 2)
+    cuts = list(_CUTS[is_chinese].finditer(sentence))
+    begins = max((cut.end() for cut in cuts if cut.end() <= start), default=0)
+    ends = min((cut.start() for cut in cuts if cut.start() >= end), default=len(sentence))
+    spans = ((first, first + LONGEST), (begins, ends))
+    scores = [
+        near(ENDED, f"{sentence[a:start]}{MASK}{sentence[end:z]}".strip().lower()).get(OVER, 0.0) for a, z in spans
+    ]
+    return sum(scores) / 2 >= OVER_FLOORS[is_chinese]
