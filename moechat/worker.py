@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 
 from moechat.errors import MoeChatError
 
@@ -20,6 +21,19 @@ PAGES_AT_ONCE = 2  # Readings of a long message that run side by side.
 PATIENCE_S = 0.25  # One reading of a long message waits no longer for short ones, however many come.
 
 Job = Callable[[], object]
+T = TypeVar("T")
+
+
+class lazy(Generic[T]):
+    """As ``functools.cached_property``, which in Python 3.11 locks a class while it works for one of its objects: a line would
+    wait for a page, and that gives way to the line. Two threads that ask at once may both work."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make, self.__doc__ = make, make.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        value = instance.__dict__[self._make.__name__] = self._make(instance)
+        return value
 
 
 class Crew:

@@ -75,6 +75,12 @@ def test_a_class_has_a_name_of_its_own() -> None:
     assert {name: sorted(modules) for name, modules in places.items() if len(modules) > 1} == {}
 
 
+def test_what_is_computed_lazily_locks_no_class() -> None:
+    """``functools.cached_property`` does, before Python 3.12; ``when`` imports nothing of the rest."""
+    modules = {module for module, node in nodes(ast.alias) if node.name == "cached_property"}  # type: ignore[attr-defined]
+    assert modules == {"moechat/when/expression.py"}
+
+
 def imported() -> dict[str, str]:
     """Every package that is imported, with a module that does."""
     names: dict[str, str] = {}

@@ -17,7 +17,6 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from itertools import chain
 from types import EllipsisType
 
@@ -36,6 +35,7 @@ from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.understanding import consultation as asking
 from moechat.understanding.consultation import Consultation, Insight, Statement
+from moechat.worker import lazy
 
 __all__ = [
     "Memory", "MemoryStream", "Reflection", "condense_insights", "configure", "generate_insight", "generate_reflection",
@@ -108,12 +108,12 @@ class Memory:
         """``observation``, ``reflection`` or ``plan``, whether the type was written out or as one letter."""
         return KINDS.get(self.memory_type.casefold(), self.memory_type)
 
-    @cached_property
+    @lazy
     def importance(self) -> float:
         """0.1 … 1, rated once, at its first use; may be set."""
         return self.generate_importance_score(self.description)
 
-    @cached_property
+    @lazy
     def embedding_vector(self) -> np.ndarray:
         """(dim,), embedded once, at its first use; may be set."""
         return self.generate_embedding_vector(self.description)

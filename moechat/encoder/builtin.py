@@ -16,6 +16,7 @@ from moechat.encoder import unpacked
 from moechat.encoder.base import LazyModel, Vectors, clean, embed_filled, installed_version
 from moechat.encoder.known import thresholds_for
 from moechat.model import Kind
+from moechat.worker import COURTESY
 
 LAYOUT = 1  # This rises when the arrays that an unpacked copy holds change.
 LATEST, FEW = 32, 16  # A message is asked for by many readers; it is encoded once, and so are its sentences.
@@ -76,6 +77,7 @@ class BuiltinEmbedder:
         return means
 
     def _encoded(self, texts: Sequence[str]) -> Vectors:
+        COURTESY.give_way()
         return embed_filled(texts, self.dim, self.max_chars, lambda filled: self._model().encode(filled))
 
 

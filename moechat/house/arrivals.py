@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from moechat.agent import Agent
@@ -19,6 +18,7 @@ from moechat.house.bundle import WHY
 from moechat.house.studio import Arrival
 from moechat.model import Exchange
 from moechat.store.kinds import Store
+from moechat.worker import lazy
 
 MAX_PREVIEWED = 5  # Entries or memories that a preview names.
 MAX_SPEAKERS = 20
@@ -96,7 +96,7 @@ class Coming:
             "guessed": past.unclear is not None,
         }  # fmt: skip
 
-    @cached_property
+    @lazy
     def past_of_file(self) -> Past:
         """The talk of a file or a folder; lines of it that cannot be read are among its ``problems``."""
         if self.arrival.kind == "folder":

@@ -9,12 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import NamedTuple
 
 from moechat.agent import Agent
 from moechat.errors import MoeChatError
 from moechat.house import heap
+from moechat.worker import lazy
 
 log = logging.getLogger(__name__)
 FILES_PER_OWNER = 16  # An open owner takes 11 files and maps, one with years of talk some more.
@@ -115,7 +115,7 @@ class OpenOwners:
             raise Busy(f"{self._room} memories are being asked right now; try again in a second")
         return _sent_away(idle[:too_many])
 
-    @cached_property
+    @lazy
     def _room(self) -> int:
         return min(self._most, room_in_files(self._most))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import count
 from typing import Any, Literal, get_args
 
@@ -15,6 +14,7 @@ from moechat.language import association, words
 from moechat.memory import contradiction
 from moechat.memory.contradiction import Matter
 from moechat.model import Fact, FactDraft
+from moechat.worker import lazy
 
 Field = Literal["keyword", "entity_name", "description"]
 
@@ -152,20 +152,20 @@ class FactView:
     files: FiledFacts
     entries: Sequence[FiledFact]
 
-    @cached_property
+    @lazy
     def facts(self) -> Sequence[Fact]:
         return [entry.fact for entry in self.entries]
 
-    @cached_property
+    @lazy
     def by_id(self) -> Mapping[str, Fact]:
         return {fact.id: fact for fact in self.facts}
 
-    @cached_property
+    @lazy
     def delicate(self) -> Sequence[tuple[str, Sequence[str], str]]:
         """(id, sources, text) of those that are delicate."""
         return [(f.id, f.draft.sources, f.text) for f in self.facts if f.draft.mark == "delicate"]
 
-    @cached_property
+    @lazy
     def boundaries(self) -> list[Fact]:
         """What the user asks to be kept to, in order."""
         return [fact for fact in self.facts if fact.draft.kind == "boundary"]
@@ -187,7 +187,7 @@ class FactView:
         numbers = {n for matter in contradiction.rivals(draft) for n in self.files.matters.of(matter)}
         return [self.facts[i] for i in self._at(numbers)]
 
-    @cached_property
+    @lazy
     def _places(self) -> Mapping[int, int]:
         return {entry.number: place for place, entry in enumerate(self.entries)}
 

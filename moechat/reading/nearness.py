@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from moechat.encoder.base import Vectors, unit
 from moechat.encoder.builtin import builtin
 from moechat.errors import EmbeddingError
-from moechat.worker import COURTESY
 
 log = logging.getLogger(__name__)
 WIDTH, LETTERS = 2.0, 0.7
@@ -95,7 +94,6 @@ class Nearness:
 
     def scores(self, texts: Sequence[str]) -> Scores:
         """(n, kinds) float32, about 0 … 1 each; 0 for an empty text. Raises EmbeddingError."""
-        COURTESY.give_way()
         vectors = builtin().embed(texts)
         near: Scores = kernel(along(vectors, self.mean, self.axes), self.points) @ self.weights
         for row, text in enumerate(texts):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from moechat.reading.nearness import Scores
 from moechat.reading.network import Network
 from moechat.reading.patterns import Patterns, patterns
 from moechat.when import LONGEST_READ, both_ends
-from moechat.worker import COURTESY
+from moechat.worker import COURTESY, lazy
 
 SAYINGS, FITTED, LIMITS, MATTERS = (
     Path(__file__).with_name(name) for name in ("sayings", "kinds.npz", "limits", "matters")
@@ -106,7 +106,7 @@ class Saying:
         """Whether somebody's life is in danger, the user's or another's."""
         return self.kind in (DANGER, DANGER_OTHER)
 
-    @cached_property
+    @lazy
     def kinds(self) -> frozenset[str]:
         """Its kind and those of its sentences, weighed when they are first asked for."""
         return frozenset([self.kind, *(_kind(chances(one)) for one in self.sentences)])

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, wait
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +20,7 @@ from moechat.language.words import count_tokens
 from moechat.model import Candidates, Dropped, Hit, Key, LateHit, Layer, Recollection
 from moechat.recall.fragments import fair_length, passage
 from moechat.when import Span
-from moechat.worker import COURTESY
+from moechat.worker import COURTESY, lazy
 
 log = logging.getLogger(__name__)
 DATES_TOKENS = 30  # The other days on which the same was told.
@@ -108,7 +107,7 @@ class _WholeHits(Sequence[Hit]):
     def __init__(self, memories: Sequence[Found]) -> None:
         self._memories = memories
 
-    @cached_property
+    @lazy
     def _hits(self) -> list[Hit]:
         return [_joined(hits) for hits in self._memories]
 

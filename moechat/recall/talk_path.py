@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 
 from moechat.containment import NamedText
 from moechat.language.words import fold, keywords, stem
@@ -22,6 +22,7 @@ from moechat.store.entries import Node
 from moechat.store.kinds import Store
 from moechat.store.log import stamp_of
 from moechat.turn import USUAL_RECIPE, Shown, TurnTrace, exchange_text, span_of
+from moechat.worker import lazy
 
 LONGEST = 400  # A face shows this many characters of a memory.
 MOST_WORDS = 20  # Words of a message that are looked for in what was recalled.
@@ -40,7 +41,7 @@ class _Standing:
     sources: Sequence[str] = ()
     kind: str = ""
 
-    @cached_property
+    @lazy
     def spaced(self) -> str:
         """The text folded, with a space before every Latin word."""
         return " " + _MARKS.sub(" ", fold(self.text))

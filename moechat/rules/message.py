@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 from moechat.reading.saying import Saying, saying
@@ -17,6 +17,7 @@ from moechat.rules.clause import IN_DOUBT, Clause, Mood, letters_of, meant, read
 from moechat.rules.table import Language, table
 from moechat.when import LONGEST_READ
 from moechat.when.names import HAN_CHARACTER
+from moechat.worker import lazy
 
 Play = Literal["", "role", "quotation", "joke"]
 MAX_BEFORE = 12  # messages back that announced play is looked for
@@ -35,7 +36,7 @@ class Reading:
     play: Play
     takes_back: bool
 
-    @cached_property
+    @lazy
     def saying(self) -> Saying:
         """What kind of saying the whole message is, weighed when it is first asked for."""
         return saying(self.text)
@@ -55,7 +56,7 @@ class Reading:
         words = letters_of(quote)
         return tuple(clause for clause, own in self._letters if own and words and (own in words or words in own))
 
-    @cached_property
+    @lazy
     def _letters(self) -> tuple[tuple[Clause, str], ...]:
         """Each clause with its letters and digits."""
         return tuple((clause, letters_of(clause.text)) for clause in self.clauses)

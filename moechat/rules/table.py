@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from moechat.language import words
 from moechat.when.names import HAN
+from moechat.worker import lazy
 
 Language = Literal["zh", "en"]
 
@@ -36,7 +37,7 @@ class Row:
     fits: str = ""
     fits_not: str = ""
 
-    @cached_property
+    @lazy
     def pattern(self) -> re.Pattern[str]:
         return re.compile(self.source, re.I)
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import cached_property
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -22,6 +21,7 @@ from moechat.serve.agents import Agents
 from moechat.serve.identity import Caller, caller
 from moechat.serve.questions import MAX_TEXT, JsonObject, recalled
 from moechat.verbs import owner, perform
+from moechat.worker import lazy
 
 ABOUT = (
     "The long-term memory of a person and a character. Use `recall` before you answer what may rest on earlier talk; "
@@ -38,7 +38,7 @@ class OverHttp:
     def __init__(self, agents: Agents) -> None:
         self._agents = agents
 
-    @cached_property
+    @lazy
     def _server(self) -> Any:
         return _over(self._agents, CALLER.get)._lowlevel_server
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Thread
 
-from moechat.worker import LONG, Courtesy
+from moechat.reading.saying import Saying
+from moechat.worker import COURTESY, LONG, Courtesy
 
 PAGES, LINE = "长" * (LONG + 1), "在吗"
 
@@ -61,3 +63,24 @@ def test_what_is_read_of_a_long_message_takes_no_thread_from_the_others() -> Non
             assert courtesy.pool(usual) is usual
         with courtesy.preparing(PAGES):
             assert courtesy.pool(usual) is not usual
+
+
+def test_a_page_that_gives_way_holds_nothing_that_a_line_waits_for() -> None:
+    begun, order = Event(), list[str]()
+
+    def sentences() -> Iterator[str]:
+        for number in range(12):
+            yield f"这一页的第{number}句，谁也没有读过"
+            begun.set()
+
+    def prepare() -> None:
+        with COURTESY.preparing(PAGES):
+            order.append(f"long {len(Saying('none', sentences()).kinds) > 0}")  # type: ignore[arg-type]
+
+    thread = Thread(target=prepare, daemon=True)
+    with COURTESY.preparing(LINE):
+        thread.start()
+        assert begun.wait(60)
+        order.append(f"short {len(Saying('none', ('这一句也没有读过',)).kinds) > 0}")
+    thread.join(60)
+    assert order == ["short True", "long True"]

@@ -20,6 +20,7 @@ from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.when import Span
 from moechat.when.names import has_han
+from tests.fuzz.growth import calls
 
 LINES = {language: lines.says([], language) for language in ("zh", "en")}
 ZONE = timezone(timedelta(hours=8))
@@ -556,3 +557,13 @@ def test_the_users_file_and_the_characters_own_come_before_ours(tmp_path):
     (tmp_path / "offline.yaml").write_text("who: {a: b}\n", "utf-8")
     with pytest.raises(DataError, match=r"offline\.yaml"):
         list(model.stream(ChatRequest([], own, "你是谁")))
+
+
+def test_of_long_messages_no_more_is_weighed_than_of_pages():
+    def effort(characters: int) -> int:
+        text = "".join(f"，我第{characters + at}天去跑步" for at in range(characters))[:characters]
+        long = [Exchange(f"e{at}", TOLD, f"{at}{text}", "好") for at in range(2)]
+        return calls(lambda question: reply(question, context=long), f"我第{characters}天去做什么了？")
+
+    effort(1_000)  # What it loads is loaded.
+    assert effort(32_000) < 1.3 * effort(8_000)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 
 from moechat.ai.chat_model import ChatRequest
@@ -20,8 +20,9 @@ from moechat.reading.frames import LIKELY
 from moechat.reading.saying import asks, asks_by_form, saying
 from moechat.rules import message
 from moechat.rules.clause import MAX_SENTENCES, Clause
-from moechat.when import LONGEST_READ, Span, resolve
+from moechat.when import LONGEST_READ, Span, both_ends, resolve
 from moechat.when.names import has_han, tongue_of
+from moechat.worker import lazy
 
 _CLAUSE = re.compile(r"[^,，.。!！?？;；\n]+?(?= (?=[一-龥])|[,，.。!！?？;；\n]|$)")
 _SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
@@ -30,6 +31,7 @@ ENOUGH = -1.25  # A memory that answers a question with less than these log odds
 NEAREST = -2.5  # With these it is told as the nearest there is.
 SHARED = 2.0  # An entry of the world book shares as much with a question that it answers.
 SHORTLIST = 12  # So many are looked at closely.
+MOST_CLAUSES = 24  # These of a memory are weighed one by one, the first and the last.
 OF_THEM, OF_ANOTHER, ASKS = 1.0, -2.0, -0.8  # What that adds to the log odds (see ``Asking``), or takes from them.
 LESS = 1.5  # A fact answers though a message lies nearer to a question by this.
 OF_ONESELF = frozenset({"name", "age", "birthday", "home", "hometown", "job", "employer", "allergy", "health"})
@@ -85,7 +87,7 @@ class Memories:
         ]
         self._hits, self._further = request.hits, request.further
 
-    @cached_property
+    @lazy
     def all(self) -> list[Told]:
         recalled = (self._of_hit(hit) for hit in self._hits)
         return [one for row in (*map(self._of, self._talk), *recalled) for one in row]
@@ -170,7 +172,9 @@ class Memories:
     def _likely(self, question: str, memories: Sequence[_Spoken | Told]) -> list[tuple[float, Told]]:
         """How likely each of the nearest memories answers a question, in log odds."""
         # A fact is read as the user would tell it.
-        texts = [one.text if isinstance(one, _Spoken) else _THIRD.sub(self._first, one.text) for one in memories]
+        texts = [
+            both_ends(one.text if isinstance(one, _Spoken) else _THIRD.sub(self._first, one.text)) for one in memories
+        ]
         asking, (kind, _) = Asking(question, list(self.content(question)), texts), wanted(question)
         people = self.people(question) - ANYONE
         is_own, is_past = not people and self._hears("mine", question), self._hears("formerly", question)
@@ -189,6 +193,9 @@ class Memories:
             if kind in OF_ONESELF and is_own and likely >= LIKELY and own < LIKELY and not _WHO.search(question):
                 continue  # It is somebody else's.
             pieces = _CLAUSE.findall(text) or [text]
+            pieces = (
+                pieces if len(pieces) <= MOST_CLAUSES else pieces[: MOST_CLAUSES // 2] + pieces[-MOST_CLAUSES // 2 :]
+            )
             score = asking.log_odds(at, pieces, likely, own, at if named else before.get(at, at))
             score += OF_THEM * (not people.isdisjoint(named)) + OF_ANOTHER * self.is_of_another(question, text)
             score += ASKS * asks_by_form(text)

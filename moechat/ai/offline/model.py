@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -33,6 +33,7 @@ from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
 from moechat.when import Span, both_ends
 from moechat.when.names import tongue_of
+from moechat.worker import lazy
 
 MOST_PARTS, LISTED = 5, 4  # So many questions of a message are answered, and so many clauses of what was said told.
 SHORT = {"zh": 12, "en": 6}  # A message of more pieces is more than a greeting.
@@ -91,15 +92,14 @@ class _OfflineReply:
         self.request, self.folders, self.character = request, folders, request.character
         whole = request.text.strip()
         self.text = both_ends(whole)
-        who = request.character
-        self.own_language = who.language if who else tongue_of(self.text)
+        self.own_language = self.character.language if self.character else tongue_of(self.text)
         self.language = lines.reply_language(self.text, self.request.context, self.own_language)
         self.reading = message.read(self.text, [one.user for one in request.context if one.user.strip() != whole])
         self.kinds = frozenset({self.reading.kind, *self.reading.saying.kinds})
-        self.name, self.user_name = (who.name, who.user_name) if who else ("MoeChat", "")
-        self.comma, self.glue = ("，", "") if self.language == "zh" else (", ", " ")
-        self.colon, self.listing = ("，", "；") if self.language == "zh" else (", ", "; ")
-        own = who.folder if who and self.language == self.own_language else None
+        self.name = self.character.name if self.character else "MoeChat"
+        self.user_name = self.character.user_name if self.character else ""
+        self.comma, self.listing, self.glue = ("，", "；", "") if self.language == "zh" else (", ", "; ", " ")
+        own = self.character.folder if self.character and self.language == self.own_language else None
         self.is_short = len(_PIECES.findall(self.text)) <= SHORT[self.language]
         self.ears, self.says = lines.ears(self.language), lines.says(folders, self.language, own)
         self.record = Knowledge(request)
@@ -243,11 +243,11 @@ class _OfflineReply:
         self, question: str, bare: str, spans: Sequence[Span], weighed: Sequence[tuple[float, Told]]
     ) -> str | None:
         """What facts and plans answer; None where they are not asked, or where older words may say it."""
-        coming = [f"{day}{self.colon}{text}" for day, text in self.record.coming(spans)]
+        coming = [f"{day}{self.comma}{text}" for day, text in self.record.coming(spans)]
         if self._hears("coming", question) or (spans and coming):
             return self._line("coming" if coming else "nothing_coming", said=self.listing.join(coming))
         if self._hears("when_is", bare) and (meant := self.record.meant(bare)):
-            return self._line("known", said=f"{meant[0][0]}{self.colon}{meant[0][1]}")
+            return self._line("known", said=f"{meant[0][0]}{self.comma}{meant[0][1]}")
         if spans or self._hears("formerly", question) or not (question_kind := self.record.asked(bare)):
             return None
         if facts := borne_out(self.record.known(question_kind), weighed):
@@ -395,7 +395,7 @@ class _OfflineReply:
             topic = "allergy"
         return self._line(f"on_{topic}" if topic else "heard")
 
-    @cached_property
+    @lazy
     def _understood(self) -> Understanding:
         before = [one.user for one in self.request.context]
         return understand(Exchange("", self.request.now or LONG_AGO, self.text, ""), before=before)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline import lines
@@ -23,6 +22,7 @@ from moechat.rules import foods
 from moechat.rules.reading import understand
 from moechat.when import Span, resolve
 from moechat.when.names import MONTHS, has_han, tongue_of
+from moechat.worker import lazy
 
 MAX_PLANS = 5
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -58,7 +58,7 @@ class Knowledge:
         self._request = request
         self._user_name = request.character.user_name if request.character else ""
 
-    @cached_property
+    @lazy
     def facts(self) -> list[FactDraft]:
         """The facts of memory, else those that the talk states."""
         if self._request.facts:
