@@ -45,11 +45,11 @@ def passage(text: str, tokens: int, words: Sequence[str]) -> str:
     Every line keeps the name before it. Where something is left out stands an ellipsis.
     """
     lines = [_sentences(line) for line in text.splitlines()]
-    places = [(i, j) for i, (_, sentences) in enumerate(lines) for j in range(len(sentences))]
-    worth = {(i, j): sum(word in fold(lines[i][1][j]) for word in words) for i, j in places}
+    folded = {(i, j): fold(sentence) for i, (_, own) in enumerate(lines) for j, sentence in enumerate(own)}
+    worth = {place: sum(word in sentence for word in words) for place, sentence in folded.items()}
     chosen: set[tuple[int, int]] = set()
     room = tokens
-    for i, j in sorted(places, key=lambda place: (-worth[place], place)):
+    for i, j in sorted(worth, key=lambda place: (-worth[place], place)):
         label, sentences = lines[i]
         size = count_tokens(sentences[j]) + ELLIPSIS
         size += 0 if any((i, other) in chosen for other in range(len(sentences))) else count_tokens(label)

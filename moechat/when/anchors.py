@@ -12,6 +12,7 @@ from moechat.when.periods import Period, Piece, TextContext, compiled
 from moechat.when.words import patterns
 from moechat.when.zh import CHINESE
 
+MOST_ASKED = 40  # What memory is asked for one text: who names more times has pasted them.
 KINDS = ("birthday", "anniversary", "first", "last", "event")
 _ZH, _EN = patterns("zh", "anchors", {"han": HAN}), patterns("en", "anchors")
 # kind, pattern with a group ``what``; 我 and my, 你 and your are said as 我 and 你.
@@ -77,6 +78,7 @@ def pieces(text: str, ctx: TextContext) -> list[Piece]:
     if ctx.anchors is None or not compiled(_HINT).search(text):
         return []
     result: list[Piece] = []
+    days: dict[str, tuple[datetime, datetime] | None] = {}
     for kind, pattern in PATTERNS:
         for match in compiled(pattern).finditer(text):
             if any(match.start() < piece.at[1] and match.end() > piece.at[0] for piece in result):
@@ -85,7 +87,9 @@ def pieces(text: str, ctx: TextContext) -> list[Piece]:
                 continue  # 国庆那天: the calendar knows it
             what = next((value for value in match.groupdict().values() if value), "")
             for query in _queries(kind, what):
-                if moments := ctx.anchors(query):
+                if query not in days and len(days) < MOST_ASKED:
+                    days[query] = ctx.anchors(query)
+                if moments := days.get(query):
                     result.append(_piece(kind, match, moments, ctx))
                     break
     return sorted(result, key=lambda piece: piece.at)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from moechat.language.words import count_tokens
 from moechat.recall.fragments import LEAST_TOKENS, fair_length, passage
+from tests.fuzz.growth import calls
 
 TALK = (
     "阿明：周末去了哪里？\n"
@@ -47,3 +48,9 @@ def test_all_find_room_when_the_longest_are_cut_alike() -> None:
         ([500] * 20, 1500, LEAST_TOKENS), ([], 100, LEAST_TOKENS),
     ]  # fmt: skip
     assert [(tokens, room, length) for tokens, room, length in cases if fair_length(tokens, room) != length] == []
+
+
+def test_a_sentence_is_read_once_whatever_number_of_words_is_looked_for() -> None:
+    text = "".join(f"第{number}天去跑步。" for number in range(100))
+    _, one, many = (calls(lambda text, count=count: passage(text, 100, ["跑步"] * count), text) for count in (1, 1, 50))
+    assert many < 5 * one

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from when_table import NOWS, TABLES, Row, rows, unseen
 
 from moechat.when import WIDTHS, asks, resolve
+from moechat.when.anchors import MOST_ASKED
 from tests import tables
 
 CHINA = timezone(timedelta(hours=8))
@@ -247,6 +248,14 @@ def test_an_anchor_that_memory_does_not_know_is_no_time() -> None:
     assert resolve("生日快乐", WEDNESDAY, anchors=KNOWN.get) == []
     (span,) = resolve("上次见面", WEDNESDAY, anchors=KNOWN.get)
     assert span.phrase == "上次"
+
+
+def test_of_a_text_of_names_memory_is_asked_for_the_first() -> None:
+    asked_for: list[str] = []
+    names = [f"{tens}{ones}墙" for tens in "赤橙黄绿青蓝紫白" for ones in "东西南北上下左右"]
+    resolve("，".join(f"{name}那天" for name in names * 2), WEDNESDAY, anchors=asked_for.append)  # type: ignore[func-returns-value]
+    assert len(asked_for) == len(set(asked_for)) == MOST_ASKED
+    assert f"event:{names[0]}" in asked_for
 
 
 @pytest.mark.parametrize(
