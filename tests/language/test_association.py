@@ -148,6 +148,12 @@ def test_a_table_is_read_with_the_best_association_first(tmp_path: Path) -> None
     assert source.problems == ()
 
 
+def test_an_unknown_word_is_found_by_an_end_of_two_characters_and_by_none_of_one(tmp_path: Path) -> None:
+    source = table(tmp_path, "海鲜\t虾\t5\n鲜\t新\t5\n")
+    assert source.associations("吃海鲜") == [("海鲜", 12), ("虾", 5)]
+    assert source.associations("好鲜") == ()
+
+
 def test_a_broken_line_is_named_and_the_others_serve(tmp_path: Path) -> None:
     source = table(
         tmp_path, "失恋\t火锅\t6\n失恋 难过 9\n失恋\t啤酒\t13\n失恋\t\t3\n生日\t蛋糕\t11\n失恋\t雨\t" + "9" * 5000
