@@ -23,6 +23,8 @@ from when_table import NOWS, TABLES, Row, rows, unseen
 
 from moechat.when import WIDTHS, asks, resolve
 from moechat.when.anchors import MOST_ASKED
+from moechat.when.periods import Period, TextContext, day
+from moechat.when.shapes import SHIFTS
 from tests import tables
 
 CHINA = timezone(timedelta(hours=8))
@@ -201,6 +203,27 @@ def test_the_module_is_light_to_import() -> None:
     code = "import sys, moechat.when; print(int('jionlp' in sys.modules), int('numpy' in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("3月5日那个月", "2025-03-01", "2025-03-31"),
+        ("twenty-five days ago", "2025-04-26", "2025-04-26"),
+        ("twenty five days ago", "2025-04-26", "2025-04-26"),
+    ],
+)
+def test_a_month_of_a_day_and_a_number_of_two_words_are_read(text: str, first: str, last: str) -> None:
+    (span,) = resolve(text, WEDNESDAY)
+    assert (span.phrase, f"{span.start:%Y-%m-%d}", f"{span.end:%Y-%m-%d}") == (text, first, last)
+
+
+def test_about_three_days_is_some_days_more_and_about_four_is_four() -> None:
+    ctx = TextContext(WEDNESDAY.replace(tzinfo=None), WIDTHS, "recall", CHINA)
+    three, four = (day(ctx.now, count, "range") for count in (3, 4))
+    slack = timedelta(days=WIDTHS["前后"])
+    assert SHIFTS["around"](three, ctx) == Period(three.start - slack, three.stop + slack, "range")
+    assert SHIFTS["around"](four, ctx) == four
 
 
 # Personal anchors.
