@@ -293,3 +293,10 @@ def test_odd_messages_do_no_harm(text: str) -> None:
 )  # fmt: skip
 def test_what_another_cannot_have_and_what_is_only_said_so_is_no_fact_of_the_user(text: str) -> None:
     assert not [fact for fact in understood(text).facts if fact.entity == "user" and fact.kind == "attribute"]
+
+
+@pytest.mark.parametrize(
+    ("text", "employers"), [("我在医院上班", ["医院"]), ("我在杭州上班", []), ("我在那里上班", [])]
+)
+def test_a_city_and_a_pronoun_are_no_employer(text: str, employers: list[str]) -> None:
+    assert [fact.target for fact in understood(text).facts if fact.keyword == "工作单位"] == employers
