@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar, cast
 
@@ -116,11 +117,9 @@ class Cue:
     @property
     def spans(self) -> list[Span]:
         """The times that the text names, looking back."""
-        return self._read("times", "spans", self._resolve, [])
-
-    def _resolve(self) -> list[Span]:
         widths = {**when.WIDTHS, **self.widths}
-        return when.resolve(self.text, self.now, widths=widths, anchors=self.anchors, second=self.second)
+        resolve = partial(when.resolve, self.text, self.now, widths=widths, anchors=self.anchors, second=self.second)
+        return self._read("times", "spans", resolve, [])
 
     @property
     def asks_time(self) -> bool:

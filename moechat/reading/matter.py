@@ -1,15 +1,18 @@
 """What moves a life: a death, an illness, work lost or won, a birth and the like, heard by nearness to the examples in
-``matters``; ``everyday`` is of none of them.
+``matters``, where ``everyday`` is of none of them; and which of it is open: told, not ended by what was told later, and not so
+long ago that it has faded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
 
+from moechat.language import words
+from moechat.model import Episode
 from moechat.reading import nearness
 from moechat.reading.saying import EVERYDAY, MATTERS
 from moechat.when import both_ends
@@ -20,6 +23,7 @@ IN_PART = 0.8  # From this score on one clause of it is enough.
 STATED = 0.75  # From this score on it is one also where it is another's, or states a fact besides.
 ENDING = 0.75  # From this score on it brings others to an end.
 HEARD = 0.4  # From this score on a message tells of a matter.
+SURELY = 3.0  # How surely it is a matter of its kind counts this much beside its importance.
 FAINT = 0.32  # From this score on it may be one, and matters as much less as it is unsure.
 
 
@@ -77,3 +81,38 @@ def matter(text: str) -> Matter:
         return NO_MATTER
     kind = max((name for name in scores if name != EVERYDAY), key=scores.__getitem__)
     return Matter(kind, (scores[kind] - scores[EVERYDAY] + 1) / 2)
+
+
+@dataclass(frozen=True)
+class OpenMatter:
+    """``weight`` is how much it weighs now: how surely it is one (``SURELY``) and how important its kind is, both by
+    half less as it fades, and a little for each time it was told again. ``score``: how surely it is one, about 0..1."""
+
+    episode: Episode
+    weight: float
+    score: float
+
+
+def still_open(tellings: Sequence[tuple[Episode, str]], now: datetime) -> list[OpenMatter]:
+    """The open matters, the weightiest first. ``tellings`` are events with the words that told them ("" where there are
+    none), the newest first; the same words count once, and only what surely is a matter ends another."""
+    still, heard = list[OpenMatter](), set[str]()
+    later: list[tuple[str, frozenset[str], bool]] = []
+    for episode, spoken in tellings:
+        text = spoken or episode.event.text
+        about = matter(text)
+        if about.score < FAINT or words.fold(text) in heard:
+            continue
+        heard.add(words.fold(text))
+        kind, names = KINDS[about.kind], frozenset(words.keywords(f"{episode.event.text} {spoken}", 12))
+        is_over = any(
+            is_sure and about.kind in KINDS[other].ends and (other in OF_ONE or not names.isdisjoint(others))
+            for other, others, is_sure in later
+        )
+        again = sum(other == about.kind and not names.isdisjoint(others) for other, others, _ in later)
+        later.append((about.kind, names, about.score >= ENDING))
+        age = (now - episode.since) / kind.open
+        if about.kind != "well" and not is_over and age < 1:
+            weight = (SURELY * about.score + kind.importance) * (1 - age / 2) + min(again, 3) / 20
+            still.append(OpenMatter(episode, weight, about.score))
+    return sorted(still, key=lambda one: -one.weight)

@@ -22,13 +22,12 @@ from moechat.errors import DataError, ModelError
 from moechat.index.hybrid import happened_in
 from moechat.index.vectors import meets
 from moechat.language import words
-from moechat.memory import matters, stream
+from moechat.memory import stream
 from moechat.memory.episodes import Episodes, EpisodeView
-from moechat.memory.matters import OpenMatter
 from moechat.memory.topic_cues import likeness
 from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import Candidates, Episode, Exchange, Hit
-from moechat.reading.matter import LEAST, LIKELY
+from moechat.reading.matter import LEAST, LIKELY, OpenMatter, still_open
 from moechat.reading.saying import DANGER, saying
 from moechat.recall import touch
 from moechat.settings.prompts import Prompts
@@ -202,45 +201,40 @@ class Episodic:
             return []
         view = self.episodes.view(cue.now)
         near = likeness(cue, view)
-        there, open_ = self.grave(view, cue.now)
-        matches = []
-        for place, episode in there:
-            if episode.id in open_:
-                likely = 0.0 if near is None else float(near[place])
-                weight = open_[episode.id].weight
-                matches.append(EpisodeMatch(episode, weight + likely, {"matter": weight, "cosine": likely}))
+        there, still = self._grave(view, cue.now)
+        places, matches = {one.id: place for place, one in there}, []
+        for one in still:
+            likely = 0.0 if near is None else float(near[places[one.episode.id]])
+            matches.append(EpisodeMatch(one.episode, one.weight + likely, {"matter": one.weight, "cosine": likely}))
         best = sorted(matches, key=lambda match: -match.score)
         return self._candidates((), touch.MATTERS, best)[: touch.MOST_MATTERS]
 
-    def grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], Mapping[str, OpenMatter]]:
-        """The events that matter most with their places in a view, the newest first, and those of them that are open."""
+    def _grave(self, view: EpisodeView, now: datetime) -> tuple[list[tuple[int, Episode]], list[OpenMatter]]:
+        """The events that matter most with their places in a view, and those of them that are open, the weightiest first."""
         is_told = ~view.reflection & ~view.authored  # What the author wrote is of the character's life.
         places = np.flatnonzero(is_told & meets(view.importance, LEAST))[::-1]
         most = np.sort(np.argsort(-view.importance[places], kind="stable")[:MOST_GRAVE])
         there = view.each(places[most].tolist())
         exchanges = self.store.exchanges.of(list(dict.fromkeys(id_ for _, one in there for id_ in one.event.sources)))
         texts = [[exchanges[id_].user for id_ in one.event.sources if id_ in exchanges] for _, one in there]
-        tellings = [(episode, "\n".join(lines)) for (_, episode), lines in zip(there, texts, strict=True)]
-        return there, matters.still_open(tellings, now)
+        return there, still_open([(one, "\n".join(lines)) for (_, one), lines in zip(there, texts, strict=True)], now)
 
     def open_matters(self, now: datetime) -> list[Episode]:
         """What moves the user's life now and is told as that, the weightiest first: of what only may be a matter none."""
-        there, open_ = self.grave(self.episodes.view(now), now)
-        likely = [one for _, one in there if one.id in open_ and open_[one.id].score >= LIKELY]
-        return sorted(likely, key=lambda one: -open_[one.id].weight)
+        _, still = self._grave(self.episodes.view(now), now)
+        return [one.episode for one in still if one.score >= LIKELY]
 
     def moving(self, now: datetime) -> list[str]:
         """The ids of what stands in the overview before all else, the weightiest first: the open matters, and behind them
         ``MOST_DOUBTED`` of those that only may be some: nothing delicate, nothing that lay ahead, and nothing of exchanges that
         another event tells."""
-        there, open_ = self.grave(self.episodes.view(now), now)
-        best = sorted((one for _, one in there if one.id in open_), key=lambda one: -open_[one.id].weight)
-        harmless = [one for one in best if saying(one.event.text).kind != DANGER]
-        sure = [one.id for one in harmless if one.confirmed is not False and open_[one.id].score >= LIKELY]
+        there, still = self._grave(self.episodes.view(now), now)
+        harmless = [(one.episode, one.score) for one in still if saying(one.episode.event.text).kind != DANGER]
+        sure = [one.id for one, score in harmless if one.confirmed is not False and score >= LIKELY]
         others = {source for _, one in there if one.confirmed is not False for source in one.event.sources}
         doubtful = [
-            one.id for one in harmless
-            if one.confirmed is False and one.event.mark != "delicate" and open_[one.id].score >= DOUBTED
+            one.id for one, score in harmless
+            if one.confirmed is False and one.event.mark != "delicate" and score >= DOUBTED
             and one.event.status == "done" and not (one.event.happened and one.event.happened[0] > one.since)
             and others.isdisjoint(one.event.sources)
         ]  # fmt: skip

@@ -89,7 +89,7 @@ class PromptTail:
         text: str,
         now: datetime,
     ) -> None:
-        self._character, self._prompts, self._language = character, prompts, character.language
+        self._prompts, self._language = prompts, character.language
         self._names, self._called = character.names, names_of(character)
         self._recollection, self._background, self._text, self._now = recollection, background, text, now
 

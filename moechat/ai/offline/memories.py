@@ -14,8 +14,7 @@ from moechat.ai.offline.lines import ANYONE, Ears, kin
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import FactDraft, Hit, Layer
-from moechat.reading.answering import Asking, nearness_of
-from moechat.reading.examples import NAMED, stated, wanted
+from moechat.reading.examples import NAMED, Asking, nearness_of, stated, wanted
 from moechat.reading.frames import LIKELY
 from moechat.reading.saying import asks, asks_by_form, saying
 from moechat.rules import message
