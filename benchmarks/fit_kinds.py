@@ -20,7 +20,7 @@ from moechat.reading.nearness import Example, digest, examples
 from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, FITTED, LIMITS, SAYINGS, Kinds
 
 NARROW, FORM, HIDDEN, LOOKS = 128, 24, 96, 4
-SEEDS = (3,)  # of the networks whose chances are averaged; one is enough beside nearness.
+SEEDS = (3, 5)  # of the networks whose chances are averaged
 EPOCHS = 6
 SMALL, BARE = 0.7, 0.5  # Chances that a message is told in small letters, without marks.
 USUAL, FEWEST = 300, 50  # A kind counts by the square root of how many fewer examples it has than the usual.
