@@ -93,12 +93,14 @@ def chances(text: str) -> Mapping[str, float]:
 class Saying:
     """``kind`` is the name of the nearest examples (``reading/sayings``), "none", or "" where nothing could be weighed.
     ``is_outright``: danger is said in plain words, and not only near to examples of it. ``is_faint``: it lies nearer to everyday
-    messages than to its kind. ``is_near_danger``: it says that a life is in danger, or little less than that."""
+    messages than to its kind. ``is_sure``: it is likelier of its kind than of all others. ``is_near_danger``: it says that a
+    life is in danger, or little less than that."""
 
     kind: str
     sentences: tuple[str, ...] = ()
     is_outright: bool = False
     is_faint: bool = False
+    is_sure: bool = False
     is_near_danger: bool = False
 
     @property
@@ -140,7 +142,8 @@ def _saying(text: str) -> Saying:
     kind = kind or _kind(likely)
     scores = nearness.near(SAYINGS, text)
     is_faint = scores[EVERYDAY] > scores[kind]
-    return Saying(kind, sentences, by_words != UNKNOWN, is_faint, danger >= NEAR_DANGER or bool(by_words))
+    is_near = danger >= NEAR_DANGER or bool(by_words)
+    return Saying(kind, sentences, by_words != UNKNOWN, is_faint, likely[kind] >= SURE, is_near)
 
 
 def _danger(likely: Mapping[str, float]) -> float:

@@ -88,7 +88,8 @@ def weighty(
     most likely is one: in doubt where it only may be, and where it is another's or ``stating`` a fact and only likely a matter.
     What is in doubt by its words alone (they say, I guess) counts where it surely is one."""
     clauses, about, language = reading.in_earnest, matter(exchange.user), reading.language
-    if not clauses and about.score >= SURE and reading.saying.kind not in AS_IF:
+    is_as_if = reading.saying.kind in AS_IF and reading.saying.is_sure
+    if not clauses and about.score >= SURE and not is_as_if:
         clauses = tuple(clause for clause in reading.clauses if clause.mood in BY_WORDS)
     if not clauses or about.score < FAINT:
         return happenings, frozenset()
