@@ -22,9 +22,8 @@ from moechat.when.span import undated
 from moechat.when.tense import forward_en, forward_zh
 
 BY_WORDS = frozenset({"hearsay", "uncertain"})
-AS_IF = frozenset(
-    "quote suppose joke figure role question other record".split()
-)  # Sayings of these kinds tell nothing as true.
+# Sayings of these kinds tell nothing as true.
+AS_IF = frozenset("quote suppose joke figure role question other record".split())
 SHORTEST = {"zh": 4, "en": 8}  # characters of a clause that tells something
 _THIRD_PERSON_EN = (
     (r"\bI(?: a|['’])m\b", "the user is"), (r"\bI(?: ha|['’])ve\b", "the user has"), (r"\b[Ww]e\b", "the user and others"),

@@ -50,10 +50,8 @@ from tests.houses import ZONE, Home, say
 KB = 1024
 MOST, MOST_S, TURN_S, AT_KB = 2.3, 0.2, 1.5, 64
 FREE_S = 0.03  # Shorter times are noise.
-LEVEL, PAGES_KB = (
-    1.2,
-    8,
-)  # A text that takes at most so many times what its half takes; readers are bounded at less than these.
+# Where a text takes no more than so many times what its half takes, what lies between that and so many KB is left out.
+LEVEL, PAGES_KB = 1.2, 8
 AGAIN = 1000  # The number of the first text of a second measure.
 PACKAGE = Path(__file__).parents[2] / "moechat"
 PIECES = (
