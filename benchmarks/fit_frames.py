@@ -27,11 +27,15 @@ from moechat.when.names import has_han
 
 NARROW, FORM, HIDDEN = 160, 24, 96
 SEEDS = (3, 4)  # of the networks whose chances are averaged
-EPOCHS = 12
+EPOCHS = 9
 MESSAGE_WEIGHT = 2.0  # A message counts as so many sentences of one kind.
 OWN_WEIGHT = 0.5
 # Chances that a message is told with other values, in small letters, without marks.
 OTHER_VALUE, SMALL, BARE = 0.6, 0.5, 0.25
+# A message of so few words that states something is told with other values so many times.
+TOKENS_PLAIN, TIMES_PLAIN = 14, 3
+# To this share of messages up to three others are put, as if all were told in one breath.
+AT_ONCE, MOST_AT_ONCE = 0.2, 4
 SENTENCES_STEP = 2  # Of sentences of one kind one in so many is taken.
 LEFT_OUT = 10
 # Sayings of these kinds tell of nothing that moves a life, and those of these and six more state no fact.
@@ -75,14 +79,21 @@ class FrameRead:
         self.weight = MESSAGE_WEIGHT if of.is_message else 1.0
 
 
+def of_taste(value: Value) -> str:
+    """Its kind; what one likes another dislikes."""
+    return "like" if value.kind == "dislike" else value.kind
+
+
 def varied(of: Sequence[Frame], seed: int = 1) -> Iterator[Frame]:
-    """Each message once more, as another would tell it: with other values of the same kinds, in small letters, without marks."""
+    """Each message once more, a plain one oftener, as another would tell it: with other values of the same kinds, in small
+    letters, without marks."""
     chance = np.random.default_rng(seed)
     pool: dict[tuple[str, bool], list[str]] = {}
     for one in of:
         for value in one.values:
-            pool.setdefault((value.kind, has_han(one.text)), []).append(one.text[value.start : value.end])
-    for one in of:
+            pool.setdefault((of_taste(value), has_han(one.text)), []).append(one.text[value.start : value.end])
+    short = [one for one in of if one.values and len(network.tokens(one.text)) <= TOKENS_PLAIN]
+    for one in (*of, *short * (TIMES_PLAIN - 1)):
         is_small, is_bare = chance.random() < SMALL, chance.random() < BARE
         text, values, last = "", list[Value](), 0
 
@@ -92,12 +103,32 @@ def varied(of: Sequence[Frame], seed: int = 1) -> Iterator[Frame]:
 
         for value in one.values:
             text += retold(one.text[last : value.start])
-            other = chance.choice(pool[value.kind, has_han(one.text)]) if chance.random() < OTHER_VALUE else None
+            other = chance.choice(pool[of_taste(value), has_han(one.text)]) if chance.random() < OTHER_VALUE else None
             word = str(other or one.text[value.start : value.end])
             word = word.lower() if is_small else word
             values.append(replace(value, start=len(text), end=len(text) + len(word)))
             text, last = text + word, value.end
         yield replace(one, text=text + retold(one.text[last:]), values=tuple(values))
+
+
+def at_once(of: Sequence[Frame], seed: int = 2) -> Iterator[Frame]:
+    """Some messages with others of their language behind them, as one that tells much at once, no longer than is read at a
+    time."""
+    chance = np.random.default_rng(seed)
+    others = {is_han: [one for one in of if has_han(one.text) == is_han] for is_han in (False, True)}
+    for first in of:
+        if chance.random() >= AT_ONCE:
+            continue
+        like = others[is_han := has_han(first.text)]
+        text, values = first.text, list(first.values)
+        for at in chance.integers(len(like), size=chance.integers(1, MOST_AT_ONCE)):
+            between = str(chance.choice(["，", "。", "，", " "] if is_han else [". ", ", ", " and ", " "]))
+            start, more = len(text) + len(between), like[at]
+            if start + len(more.text) > frames.LONGEST:
+                break
+            text += between + more.text
+            values += [replace(value, start=value.start + start, end=value.end + start) for value in more.values]
+        yield replace(first, text=text, values=tuple(values))
 
 
 def measured(near: Frames, of: Sequence[Frame]) -> None:
@@ -133,8 +164,10 @@ def all_examples() -> list[Frame]:
 
 
 def taught(of: Sequence[Frame], kinds: Sequence[str], seeds: Sequence[int] = SEEDS) -> Frames:
-    """What is learned of examples, and of each message as another would tell it."""
-    read = [FrameRead(one, kinds) for one in (*of, *varied([one for one in of if one.is_message]))]
+    """What is learned of examples, of each message as another would tell it, and of several at once."""
+    messages = [one for one in of if one.is_message]
+    others = list(varied(messages))
+    read = [FrameRead(one, kinds) for one in (*of, *others, *at_once(messages + others))]
     arrays = learned(read, lambda: FrameReader(len(kinds)), EPOCHS, seeds)
     return Frames(tuple(kinds), arrays, frames.digest(frames.examples()))
 

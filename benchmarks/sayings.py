@@ -102,7 +102,8 @@ def facts(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, bool, str]]:
             fits = [
                 e
                 for e in expected
-                if holds(f"{fact.text} {fact.target}", e["value"]) and own in (None, e["whose"] == "user")
+                if (holds(f"{fact.text} {fact.target}", e["value"]) and own in (None, e["whose"] == "user"))
+                or (own is None and holds(fact.text, e["whose"]))  # It names whom the set knows something of.
             ]
             yield f"{row['lang']} precision", bool(fits), f"{fact.text} ← {row['say']}"
         for one in expected:
