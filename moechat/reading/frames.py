@@ -3,8 +3,9 @@ does, by examples.
 
 The examples stand in ``frames/KIND.LANGUAGE.txt``, one a line, with what they state in brackets: "i'm [name mara], [age 34]". A
 line without brackets states nothing, though its words look like it. Those of ``heard.LANGUAGE.txt`` are whole messages, and a
-star behind a kind says that it is somebody else's: "my sister is [job* a vet]"; ``heard_before`` has those of the tables and of
-the sets of tests/rules that were looked at. ``make sayings`` learns from them and writes ``frames.npz``, read by ``network``.
+star behind a kind says that it is somebody else's: "my sister is [job* a vet]"; ``heard_plain`` has those of a first evening,
+``heard_before`` those of the tables and of the sets of tests/rules that were looked at. ``make sayings`` learns from them and
+writes ``frames.npz``, read by ``network``.
 """
 
 from __future__ import annotations
@@ -133,9 +134,10 @@ def runs(row: Sequence[Token], names: Sequence[str], chances: Scores, own: Score
             last += 1
         score = float(chances[first : last + 1, kinds[at]].max())
         is_own = float(own[first : last + 1].mean())
-        while first > free and not row[first].begins and likely[first - 1] >= PART:
+        of_kind = chances[:, kinds[at]]
+        while first > free and not row[first].begins and of_kind[first - 1] >= PART:
             first -= 1
-        while last < len(row) - 1 and not row[last].ends and likely[last + 1] >= PART:
+        while last < len(row) - 1 and not row[last].ends and of_kind[last + 1] >= PART:
             last += 1
         yield Value(names[kinds[at]], row[first].start, row[last].end, score, is_own)
         at = free = last + 1

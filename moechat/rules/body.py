@@ -17,22 +17,15 @@ from statistics import fmean
 from moechat.model import FactDraft
 from moechat.reading import examples, frames
 from moechat.reading.examples import FOOD, STATE
-from moechat.rules import foods, plain_facts
+from moechat.rules import foods
 from moechat.rules.clause import Clause, letters_of
-from moechat.rules.values import Speech
+from moechat.rules.values import OWN, Speech
 
 NEAR = 0.25  # A part is of the user's own body where it lies so near to the examples,
 APART = 0.2  # and so much nearer than to any other kind,
 STATED, STATING = 0.05, ("cannot", "diet", "ill", "illadj")  # and is so likely stated as one of these kinds,
 SURE = 0.5  # or so much nearer.
 REFUTED = -0.1  # What the patterns heard is not the user's where it lies so much nearer to another kind.
-_TEMPLATES = {
-    "zh": {"cannot": "用户不能碰{}", "has": "用户有{}", "is": "用户是{}", "takes": "用户在吃{}", "does": "用户{}"},
-    "en": {"cannot": "The user cannot have {}", "has": "The user has {}", "is": "The user is {}", "takes": "The user takes {}",
-           "does": "The user {}"},
-}  # fmt: skip
-_KEYWORDS = {"cannot": ("allergy", "过敏"), "has": ("health", "健康"), "takes": ("health", "健康"), "is": ("diet", "饮食"),
-             "does": ("diet", "饮食")}  # fmt: skip
 _CUT = re.compile(r"[.!?。！？\n…;；，,]+|(?<=[一-龥])\s+|\s+(?=[一-龥])|\s(?=but\b|tho\b)|(?=但是?|不过)")
 _BARE = re.compile(rf"[{FOOD}{STATE}\W]*(?:(?:and|or|any|no|[和跟与或])[{FOOD}\W]*)*")
 
@@ -51,19 +44,18 @@ class FoodPart:
 
 def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, FactDraft]]:
     """Each thing that the user's body does not take or that rules some out, with the clause that says it."""
-    templates, zh = _TEMPLATES[message.patterns.language], message.patterns.language == "zh"
     for part in parts_of(text) if clauses else ():
         clause = next((one for one in clauses if letters_of(part.head) in letters_of(one.text)), clauses[0])
         if part.own < APART or clause.mood in ("question", "role", "joke"):
             continue
         states = {} if clause.mood == "hypothetical" else foods.states(part.head)
+        cannot = "allergic" if message.patterns["allergic"].search(part.head) else "cannot"
         for how, thing in [
-            *(("cannot", word) for word in foods.words(part.head)),
+            *((cannot, word) for word in foods.words(part.head)),
             *((how, one) for one, how in states.items()),
         ]:
             if how == "takes" or _is_stated(text, thing, part):
-                sentence = templates[how].format(thing)
-                yield clause, FactDraft(sentence, (), "attribute", "user", _KEYWORDS[how][zh], thing)
+                yield clause, message.fact(how, thing)
 
 
 def _is_stated(text: str, thing: str, part: FoodPart) -> bool:
@@ -72,7 +64,7 @@ def _is_stated(text: str, thing: str, part: FoodPart) -> bool:
     One that was typed with a slip stands under another name: then by all that the head says.
     """
     likely, own = frames.chance(text, thing, STATING) or frames.chance(text, part.head.strip(), STATING) or (0.0, 0.0)
-    return own >= plain_facts.OWN if likely >= STATED else part.own >= SURE
+    return own >= OWN if likely >= STATED else part.own >= SURE
 
 
 def refuted(draft: FactDraft, text: str) -> bool:

@@ -19,7 +19,6 @@ Mood = Literal["said", "question", "hypothetical", "joke", "uncertain", "role", 
 
 SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 MAX_SENTENCES, LONGEST_SENTENCE = 200, 400  # What is beyond is not read: a pattern may take the square of a length.
-_CAPITAL = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]")
 _RUN = re.compile(r"([^\w\n])\1{3,}")
 USER, OTHER, UNKNOWN = "user", "", "?"
 _CARRIED = frozenset({"hypothetical", "role"})  # A condition covers the clauses behind it, whoever they are about.
@@ -76,12 +75,6 @@ def meant(clause: Clause, mood: Mood) -> Clause:
     return replace(clause, mood=mood)
 
 
-def _with_capitals(match: re.Match[str]) -> str:
-    start, end = match.start("name") - match.start(), match.end("name") - match.start()
-    name = re.sub(r"\b(?!(?:upon|on|under|le|la)\b)[a-z]", lambda letter: letter[0].upper(), match["name"])
-    return f"{match[0][:start]}{name}{match[0][end:]}"
-
-
 class _ClauseReader:
     """One message as it is read; ``_introduced`` is the person or animal that it named last."""
 
@@ -100,9 +93,6 @@ class _ClauseReader:
         text = words["aside"].sub("，" if words.language == "zh" else " ", text)
         for pattern, instead in words.rewrites:
             text = pattern.sub(instead, text)
-        if not _CAPITAL.search(text):
-            for pattern in words.small_names:
-                text = pattern.sub(_with_capitals, text)
         self._greets = words["hello"].search(text) is not None
         clauses: list[Clause] = []
         for sentence in islice(words["sentence"].finditer(text), MAX_SENTENCES):

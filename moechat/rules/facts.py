@@ -1,6 +1,5 @@
-"""The facts that a message's clauses state, by the tables. Whatever a pattern takes for a name, a place or a thing must look
-like one: a Chinese thing holds no pronoun, particle or adverb (by the kinds of jieba's dictionary), an English one no word of
-the language's small words but those that join nouns.
+"""The plain facts that a message states: the values that ``reading/frames`` hears in it, whose each is that is not the user's by
+its clause, and the sentence that it is kept as. The tables have the sentences under [frames].
 """
 
 from __future__ import annotations
@@ -12,66 +11,51 @@ from datetime import datetime
 
 from moechat.model import FactDraft
 from moechat.reading import frames
+from moechat.reading.frames import Value
+from moechat.reading.matter import matter
 from moechat.reading.saying import mark
-from moechat.rules import body, foods, plain_facts
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
-from moechat.rules.table import Language, Row, table
-from moechat.rules.values import VALUES, YOUNGEST_USER, Speech, article, bare, is_name, names, thinned, trimmed
+from moechat.rules import body, foods
+from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, letters_of
+from moechat.rules.table import Language, table
+from moechat.rules.values import OWN, Speech, age_of, day_of
+from moechat.when.names import has_han
 
-MAY_STATE = 0.02  # A value of a pattern that is less likely one by the frames is none.
-_ABOUT_ME = re.compile(r"我|本人|\b(?:I|me|my)\b", re.I)
-_PRESUMING = ("said", "plan", "question", "wish", "uncertain")  # Even a question presumes that my dog Rex is mine.
+# A value that is less likely is not kept; where a clause asks, wishes or looks back, none that is not sure.
+LIKELY, DOUBTED = 0.6, 0.9
 _BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")
 _CARE = (*_BODY, "health", "健康", "diet", "饮食")
+_NAMES, _PROPER = ("kname", "pname"), ("name", "kname", "pname", "home", "origin", "employer", "school")
+_LISTED = ("like", "dislike", "cannot", "language")
+_JOINT = re.compile(r"(?<=\w), (?:and )?|(?<=\w) and (?=\w)|、|(?<=[一-龥]{2})[和跟与](?=[一-龥]{2})")
+_ARTICLE = re.compile(r"^(?:an?|the) ", re.I)
+_SMALL = re.compile(r"(?<![\w'’])(?!(?:an?|the|of|in|on|at|upon|near|outside|and|for)\b)[a-z]")
 
 
 def stated(
-    text: str, parts: Sequence[Clause], source: str, at: datetime, language: Language
-) -> list[tuple[Clause, list[FactDraft]]]:
-    """Each clause with the facts that it states, in order. ``at`` is when it was said, ``source`` the exchange's id."""
-    patterns = table(language)
-    laughs = any(patterns["laughs"].search(part.text) for part in parts)
-    message = Speech(patterns, at, ", ".join(part.text for part in parts), laughs)
-    drafts = [
-        (part, [*_mentioned(part, message), *(_facts(part, message) or _facts(going_on, message))])
-        for part in parts
-        for going_on in [replace(part, whose=part.goes_on) if part.whose == UNKNOWN else part]
-    ]
-    of_body = [  # What a pattern hears in a clause is all of it.
-        (part, draft)
-        for part, draft in body.not_taken(text, parts, message)
-        if not any(one.keyword in _BODY for where, each in drafts if where is part for one in each)
-    ]
-    for part, draft in [*of_body, *plain_facts.heard(text, parts, message)]:
-        if not any(_says(one, draft, where is part) for where, each in drafts for one in each):
-            drafts.append((part, [draft]))
-    every = [draft for _, each in drafts for draft in each]
+    text: str, clauses: Sequence[Clause], source: str, at: datetime, language: Language
+) -> list[tuple[Clause, FactDraft]]:
+    """Each fact with the clause that states it. ``at`` is when it was said, ``source`` the exchange's id."""
+    message = Speech(table(language), at)
+    drafts: list[tuple[Clause, FactDraft]] = []
+    for clause, draft in [
+        *body.not_taken(text, clauses, message),
+        *_heard(text, clauses, message),
+        *_mentioned(clauses, message),
+    ]:
+        if not any(_says(one, draft, where is clause, message) for where, one in drafts):
+            drafts.append((clause, draft))
+    every = [draft for _, draft in drafts]
     return [  # Who is named in a later clause is no nameless one, and what belongs to another thing is told by that.
-        (
-            part,
-            [
-                replace(one, sources=(source,), mark=mark(one.text, one.keyword) if one.polarity > 0 else "")
-                for one in dict.fromkeys(each)
-                if message.nameless(one.target)
-                and _is_heard(one, text)
-                and not any(_covers(other, one) for other in every)
-                and not (one.keyword in _CARE and one.entity == "user" and one.polarity > 0 and body.refuted(one, text))
-                and (one.keyword not in _FAMILY or all(one.target != other.entity for other in every))
-            ],
-        )
-        for part, each in drafts
+        (clause, replace(one, sources=(source,), mark=mark(one.text, one.keyword) if one.polarity > 0 else ""))
+        for clause, one in drafts
+        if message.nameless(one.target)
+        and not any(_covers(other, one) for other in every)
+        and not (one.keyword in _CARE and one.entity == "user" and body.refuted(one, text))
+        and (one.keyword not in _FAMILY or all(one.target != other.entity for other in every))
     ]
 
 
-def _is_heard(draft: FactDraft, text: str) -> bool:
-    """Whether the frames, too, may hear something stated where a draft has its value; what is denied they do not tell, and what
-    a body needs is kept where any hears it."""
-    is_weighed = draft.polarity > 0 and draft.keyword not in _CARE
-    chance = frames.chance(text, draft.target) if is_weighed else None
-    return chance is None or chance[0] >= MAY_STATE
-
-
-def _says(other: FactDraft, draft: FactDraft, is_beside: bool) -> bool:
+def _says(other: FactDraft, draft: FactDraft, is_beside: bool, message: Speech) -> bool:
     """Whether another fact says a fact already, or as much: who is a nurse works somewhere, who has a cat has one."""
     first, second = draft.target.casefold(), other.target.casefold()
     both = {draft.keyword, other.keyword}
@@ -81,6 +65,8 @@ def _says(other: FactDraft, draft: FactDraft, is_beside: bool) -> bool:
         or (draft.single and (draft.entity, draft.keyword) == (other.entity, other.keyword))
     ):
         return True
+    if message.is_name(draft.target) and message.is_name(other.target):
+        return False
     return is_beside and both in ({"job", "employer"}, {"职业", "工作单位"}, {"pet"}, {"宠物"})
 
 
@@ -103,115 +89,98 @@ def _covers(wider: FactDraft, draft: FactDraft) -> bool:
     )
 
 
-def _mentioned(clause: Clause, message: Speech) -> list[FactDraft]:
-    """Those of the user's whom a clause in earnest only mentions: my tortoise Gerald is awake, my wife is late."""
-    if clause.mood != "said" or clause.whose in (USER, OTHER, UNKNOWN) or clause.whose in message.names:
-        return []
-    zh = message.patterns.language == "zh"
-    if zh and clause.name and not message.patterns["OTHERS"].fullmatch(clause.whose) and is_name(clause.name):
-        return [message.named(clause.whose, clause.name)]
-    if message.patterns["OWN"].fullmatch(clause.whose):
-        text = f"用户有{clause.whose}" if zh else f"The user has {article(clause.whose)} {clause.whose}"
-        return [FactDraft(text, (), "relation", "user", "家人" if zh else "family", clause.whose)]
-    return []
-
-
-def _facts(clause: Clause, message: Speech) -> list[FactDraft]:
-    """The facts of the lines that fit the clause, if their values are what they should be."""
-    if clause.mood not in _PRESUMING and not (clause.mood == "hearsay" and clause.whose not in (USER, OTHER, UNKNOWN)):
-        return []
-    patterns = message.patterns
-    body = trimmed(clause.body, patterns)
-    if clause.whose not in (USER, OTHER, UNKNOWN):
-        if patterns["OTHERS"].fullmatch(clause.whose):
-            return []
-        if clause.mood == "said" and (naming := patterns["naming"].fullmatch(body)):
-            return [message.named(clause.whose, name) for name in names(naming, message)]
-    drafts: list[FactDraft] = []
-    fitted: set[int] = set()  # Of the lines below one @ the first that fits counts.
-    lead = patterns["lead"].match(clause.text)
-    whole = clause.text[lead.end() :] if lead else clause.text
-    forms = [(bare(whole), bare(clause.body)), (trimmed(whole, patterns), body)]
-    if patterns.language == "zh":
-        forms.append((thinned(forms[1][0], patterns), thinned(body, patterns)))
-    cued: dict[int, bool] = {}
-    for row in patterns.rows["facts"]:
-        if row.group not in cued:
-            cued[row.group] = row.cue.search(clause.text) is not None
-        if not cued[row.group] or row.group in fitted or not _applies(row, clause, message):
-            continue
-        mine = "mine" in row.marks
-        owned = replace(clause, whose=USER) if mine else clause
-        open_slot = "things" in row.pattern.groupindex  # A thing may itself begin with an adverb.
-        for spoken in dict.fromkeys(
-            form[not mine and "text" not in row.marks] for form in forms[: 2 if open_slot else 3]
+def _mentioned(clauses: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, FactDraft]]:
+    """Those of the user's whom a clause in earnest only mentions: my wife is late."""
+    for clause in clauses:
+        if (
+            clause.mood == "said"
+            and clause.whose not in message.names
+            and message.patterns["OWN"].fullmatch(clause.whose)
         ):
-            if (match := row.pattern.fullmatch(spoken)) and (made := list(_made(row, match, owned, message))):
-                fitted.add(row.group)
-                drafts += made
-                break
-    return drafts
+            yield clause, message.fact("mentioned", clause.whose)
 
 
-def _applies(row: Row, clause: Clause, message: Speech) -> bool:
-    marks, patterns = row.marks, message.patterns
-    if "mine" not in marks and ("other" in marks) != (clause.whose in (OTHER, UNKNOWN)):
-        return False
-    if ("own" in marks and clause.whose != USER) or ("theirs" in marks and clause.whose == USER):
-        return False
-    if clause.mood != "said" and "presumed" not in marks and not (clause.mood == "plan" and "planned" in marks):
-        return False
-    if ("lasting" in marks and patterns["moment"].search(clause.text)) or ("care" in marks and message.laughs):
-        return False
-    if row.what in _BODY and clause.whose == USER and patterns["given"].search(clause.text):
-        return False
-    if "told" in marks and not _ABOUT_ME.search(clause.text):
-        return False
-    return all(message.holds(word) for word in ("hello", "actually") if word in marks)
+def _heard(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, FactDraft]]:
+    """Each fact that a value of the frames states."""
+    folded = [letters_of(clause.text) for clause in clauses]
+    at = 0
+    for words in frames.passages(text) if clauses else ():
+        for value in frames.values(words):
+            own = letters_of(words[value.start : value.end])
+            place = next((i for i in range(at, len(clauses)) if own and own in folded[i]), None)
+            if place is None or words.rfind("《", 0, value.start) > words.rfind("》", 0, value.start):  # within a title
+                continue
+            at = place
+            for one in _each(value, words):
+                if draft := _draft(one, words, clauses[place], message):
+                    yield clauses[place], draft
 
 
-def _made(row: Row, match: re.Match[str], clause: Clause, message: Speech) -> Iterator[FactDraft]:
-    patterns, gap = message.patterns, " " if message.patterns.language == "en" else ""
-    groups = {name: text or "" for name, text in match.groupdict().items()}
-    kind = next((kind for kind in VALUES if groups.get(kind)), "")
-    values = VALUES[kind](match, message) if kind else []
-    denied = match.groupdict().get("no") is not None
-    whose = clause.whose if clause.whose not in (OTHER, UNKNOWN) else groups.get("whose", "")
-    whose = re.sub(r"^(?:我家?的?|my \w+ (?=[A-Z]))", "", whose)
-    for value in values:
-        if kind == "age" and clause.whose == USER and int(value) < YOUNGEST_USER:
-            return
-        filled = {
-            **groups,
-            kind: value,
-            "day": value,
-            "full": value,
-            "a": article(value),
-            "a2": article(groups.get("was", "")),
-        }
-        if "verb" in groups:
-            verb = groups["verb"].lower()
-            filled["verb"] = verb if verb.endswith(("y", "est", "d")) else f"{verb}e"
-        if "who" in groups:
-            filled |= {"who": groups["who"].lower(), "a": article(groups.get("size") or groups["who"])}
-            if groups.get("name") or groups.get("names"):
-                message.names[filled["who"]] = value
-        if groups.get("pet") and groups.get("name"):
-            message.names[groups["pet"].lower()] = value
-        text = (row.denied if denied and row.denied else row.text).format(
-            **{**dict.fromkeys(("count", "do", "size"), ""), **filled}
-        )
-        text = re.sub(r" {2,}", " ", text)
-        keyword = row.what.format(**filled).replace("é", "e")
-        if row.what == "{who}":
-            keyword = message.relation(keyword)
-        yield FactDraft(
-            text=f"{whose if clause.whose in (OTHER, UNKNOWN) else message.subject(clause.whose)}{gap}{text}",
-            sources=(),
-            kind="relation" if "named" in row.marks else "attribute",
-            entity=whose if clause.whose in (OTHER, UNKNOWN) else message.entity(clause),
-            keyword=keyword,
-            target=value,
-            polarity=(-1 if denied else 1) * (-1 if "minus" in row.marks else 1),
-            single="one" in row.marks or bool(patterns["PARTNER"].fullmatch(keyword)),
-        )
+def _each(value: Value, words: str) -> Iterator[Value]:
+    """A value, or each of a list (tea and cake, 咖啡、奶茶和可乐)."""
+    start = value.start
+    for joint in _JOINT.finditer(words, value.start, value.end) if value.kind in _LISTED else ():
+        yield replace(value, start=start, end=joint.start())
+        start = joint.end()
+    yield replace(value, start=start)
+
+
+def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDraft | None:
+    kind, patterns = value.kind, message.patterns
+    if value.score < (LIKELY if clause.mood == "said" else DOUBTED) or clause.mood in ("joke", "role"):
+        return None
+    is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
+    whose = USER if value.own >= OWN and not (is_persons or kind in _NAMES) else clause.owner
+    of_life = matter(clause.text)
+    is_of_dead = of_life.kind == "death" and of_life.is_heard
+    if kind in _NAMES and (clause.denies or is_of_dead):
+        return None
+    text = _form(value, words, message, whose)
+    if kind in _NAMES or (kind == "name" and whose not in (USER, OTHER, UNKNOWN)):
+        who = whose if kind == "name" else _who(value, words, message, whose)
+        return message.named(who, text) if who and text and who != text.lower() else None
+    is_somebodys = whose not in (OTHER, UNKNOWN) and (whose != USER or value.own >= OWN)
+    if kind == "birthday" and whose != USER and is_of_dead:
+        kind = "deathday"
+    row = patterns.frames.get(kind)
+    if not row or not text or not is_somebodys or ("own" in row.marks and whose != USER):
+        return None
+    if kind == "like" and (favourite := patterns["favourite"].search(clause.text)):
+        return message.fact("favourite", text, whose, favourite["what"])
+    return message.fact(
+        "allergic" if kind == "cannot" and patterns["allergic"].search(clause.text) else kind, text, whose
+    )
+
+
+def _form(value: Value, words: str, message: Speech, whose: str) -> str:
+    """A value as it is kept; empty where its form is that of something else."""
+    text = words[value.start : value.end]
+    if value.kind == "age":
+        return age_of(text, is_user=whose == USER)
+    if value.kind == "birthday":
+        return day_of(text, message)
+    if value.kind == "job":
+        return _ARTICLE.sub("", text)
+    if value.kind == "origin":
+        text = text.removesuffix("人")
+    if value.kind in ("kin", "pet"):
+        is_half = re.search(r"(?:[和跟与、]|\band )$", words[: value.start])  # Of a list the half is not kept.
+        return "" if is_half or message.names else text.lstrip("只条头匹个")
+    if value.kind in _PROPER and not has_han(text):
+        text = re.sub(r"['’]s$", "", text)
+        is_name = text.islower() and not _ARTICLE.match(text)
+        return _SMALL.sub(lambda letter: letter[0].upper(), text) if is_name else text
+    return text
+
+
+def _who(value: Value, words: str, message: Speech, whose: str) -> str:
+    """Whom a name is of: the word for kin or for an animal that stands nearest to it, rather before it than behind."""
+    patterns, name = message.patterns, "PET" if value.kind == "pname" else "KIN"
+    if whose in (OTHER, UNKNOWN) and not patterns["of_mine"].search(words):
+        return ""
+    places = [
+        (value.start - match.end() if match.end() <= value.start else 2 * (match.start() - value.end), match[0].lower())
+        for match in patterns[f"one_{name.lower()}"].finditer(words)
+    ]
+    who = min(places, default=(0, ""))[1]
+    return who or (("宠物" if patterns.language == "zh" else "pet") if name == "PET" else "")

@@ -73,8 +73,8 @@ def understand(
     tongue, parts = reading.language, list(reading.clauses)
     spoken = "" if reading.play else reading.text
     drafts = facts.stated(spoken, reading.clauses, exchange.id, exchange.at, tongue)
-    stated = dict.fromkeys(draft for _, each in drafts for draft in each)
-    stating = [part for part, each in drafts if each]
+    stated = dict.fromkeys(draft for _, draft in drafts)
+    stating = [part for part, _ in drafts]
     events: tuple[Event, ...] = happening.events(parts, stating, exchange, tongue)
     asks_for, in_doubt = boundaries.stated(reading, exchange.id, before), frozenset[Event]()
     if not (asks_for or goes_on(before)):

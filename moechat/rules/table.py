@@ -6,7 +6,7 @@ A pattern is compiled when it is first asked for.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -17,25 +17,20 @@ from moechat.worker import lazy
 
 Language = Literal["zh", "en"]
 
-ANYTHING = re.compile("")
 _WORD = re.compile(r"<([A-Z]+\d?)>")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: what its pattern says (whose a clause is, how it is meant, or a keyword), its marks, and for a fact
-    its text, what the text is where it is denied, the number of its group and what a clause must hold for it. ``fits`` is its
-    example, ``fits_not`` its counter-example."""
+    """A line of a table: what its pattern says (whose a clause is or how it is meant) with an example that it fits and a
+    counter-example; or the keyword of a fact, its marks and its text."""
 
     what: str
     marks: frozenset[str]
     text: str
-    denied: str
     source: str
-    group: int = 0
-    cue: re.Pattern[str] = ANYTHING
-    fits: str = ""
-    fits_not: str = ""
+    fits: str
+    fits_not: str
 
     @lazy
     def pattern(self) -> re.Pattern[str]:
@@ -43,12 +38,13 @@ class Row:
 
 
 class PatternTable:
-    """The patterns of one language: ``subjects``, ``moods`` and ``facts`` in their order, and single ones by name."""
+    """The patterns of one language: ``subjects`` and ``moods`` in their order, single ones by name, and ``frames``, how facts are
+    kept."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
         self._words = {"HAN": HAN, "STOP": "|".join(sorted(words.STOP_EN - {"of"}))}
-        self.rows: dict[str, list[Row]] = {"subjects": [], "moods": [], "facts": []}
+        self.rows: dict[str, list[Row]] = {"subjects": [], "moods": []}
         entries: list[tuple[str, str]] = []
         section = ""
         for line in Path(__file__).with_name(f"{language}.txt").read_text(encoding="utf-8").splitlines():
@@ -64,28 +60,19 @@ class PatternTable:
         )
         rewrites = (_split(line, " => ") for section, line in entries if section == "rewrites")
         self.rewrites = [(re.compile(self._filled(pattern)), instead) for pattern, instead in rewrites]
-        self.small_names = [re.compile(self._filled(line)) for section, line in entries if section == "names"]
         pairs = (_split(line, " = ") for section, line in entries if section == "frames")
-        self.frames = {kind: self._row(line, "frames") for kind, line in pairs}
-        group, cue = 0, ANYTHING
+        self.frames = {kind: self._row(line) for kind, line in pairs}
         for section, line in entries:
-            if line.startswith("@"):
-                group, cue = group + 1, re.compile(line[1:].strip(), re.I)
-            elif section in self.rows:
-                self.rows[section].append(replace(self._row(line, section), group=group, cue=cue))
+            if section in self.rows:
+                self.rows[section].append(self._row(line))
         self._compiled: dict[str, re.Pattern[str]] = {}
 
-    def _row(self, line: str, section: str) -> Row:
+    def _row(self, line: str) -> Row:
         rule, _, examples = line.partition("   + ")
         head, source = _split(rule, " := ")
         what, text = _split(head, ": ")
         what, marks = _split(what.rstrip(")"), " (")
-        stated, denied = _split(text, " / ")
-        fits, fits_not = _split(examples, "  - ")
-        source = f"(?:{source})<TAIL>" if section == "facts" else source
-        return Row(
-            what, frozenset(marks.split(", ")), stated, denied, self._filled(source), fits=fits, fits_not=fits_not
-        )
+        return Row(what, frozenset(marks.split(", ")), text, self._filled(source), *_split(examples, "  - "))
 
     def __getitem__(self, name: str) -> re.Pattern[str]:
         """The single pattern, or the list of words, that is called ``name``."""

@@ -54,10 +54,10 @@ def reply(text: str, now: datetime = SOON, character: Character = QINGHE, **requ
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("我讨厌吃什么", "你讨厌香菜"),
+        ("我讨厌吃什么", "你不喜欢香菜"),
         ("我住在哪里？", "你住在杭州"),
         ("我和谁吃了火锅？", "和室友吃了火锅"),
-        ("我不爱吃什么", "你讨厌香菜"),
+        ("我不爱吃什么", "你不喜欢香菜"),
         ("你还记得我吗", "我住在杭州"),
         ("我跟你说过什么", "我讨厌香菜"),
     ],
@@ -69,7 +69,7 @@ def test_a_question_is_answered_with_the_clause_that_fits_it(question, answer):
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("What food do I hate?", "you hate coriander"),
+        ("What food do I hate?", "you dislike coriander"),
         ("Where do I live?", "you live in Hangzhou"),
         ("Who did I have hotpot with?", "i had hotpot with my roommate"),
         ("What did I tell you?", "i live in Hangzhou"),
@@ -270,13 +270,13 @@ def test_a_remark_in_english_gets_an_english_line(text, kind):
 
 
 def test_facts_are_acknowledged():
-    assert all(said in reply(SAID_ZH) for said in ("你住在杭州", "你讨厌香菜"))
+    assert all(said in reply(SAID_ZH) for said in ("你住在杭州", "你不喜欢香菜"))
     assert "you live in Hangzhou" in reply(SAID_EN, character=WREN)
     assert "猫" not in reply("如果我有一只猫就好了")
 
 
 def test_a_fact_before_a_question_back_is_acknowledged():
-    assert "你讨厌香菜" in reply("我讨厌香菜，你呢？")
+    assert "你不喜欢香菜" in reply("我讨厌香菜，你呢？")
 
 
 def test_the_character_knows_its_name_and_the_time():

@@ -33,7 +33,7 @@ def understood(messages: Sequence[Message]) -> str:
     event = {"text": "用户2025年5月19日在灯塔下弄丢了铜钥匙", "subject": "用户", "predicate": "弄丢", "object": "铜钥匙",
              "importance": 6, "place": "灯塔", "topic": "生活->灯塔下的铜钥匙", "sources": [1],
              "refines": 2}  # fmt: skip
-    return answer(1, facts=[fact("用户讨厌榴莲", 1, keyword="喜好", target="榴莲", polarity=-1)], events=[event])
+    return answer(1, facts=[fact("用户不喜欢榴莲", 1, keyword="喜好", target="榴莲", polarity=-1)], events=[event])
 
 
 def reply(messages: object) -> str:
@@ -74,7 +74,7 @@ def test_everything_is_listed_by_kind_the_newest_first(home: Home, house: House)
     say(house.agent(), "今天下雨")
     page = keeping.listed(KINDS)
     assert {(one.kind, one.text) for one in page.memories} == {
-        ("fact", "用户讨厌榴莲"),
+        ("fact", "用户不喜欢榴莲"),
         ("event", "用户2025年5月19日在灯塔下弄丢了铜钥匙"),
         ("exchange", "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙"),
         ("exchange", "今天下雨"),
@@ -126,7 +126,7 @@ def test_a_recall_makes_it_stronger_and_puts_fading_off(home: Home, house: House
     keeping = talked(house)
     before = only(keeping, "fact")
     home.clock.advance(hours=13)
-    assert "用户讨厌榴莲" in shown(recalled(house.agent(), "我讨厌什么水果？榴莲吗"), "core")
+    assert "用户不喜欢榴莲" in shown(recalled(house.agent(), "我讨厌什么水果？榴莲吗"), "core")
     house.agent().jobs.settle()
     after = keeping.get(before.id)
     assert (before.strength, before.recalls, after.memory.strength, after.memory.recalls) == (1, 0, 16, 1)
@@ -173,7 +173,7 @@ def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: H
         ("我对花生过敏", "用户对花生过敏"),
         ("我妈妈住在北京", "用户的妈妈住在北京"),
         ("I'm allergic to peanuts", "The user is allergic to peanuts"),
-        ("I love black coffee", "The user loves black coffee"),
+        ("I love black coffee", "The user likes black coffee"),
         ("用户住在杭州", "用户住在杭州"),
     ],
 )
@@ -209,7 +209,7 @@ def test_archived_memories_are_hidden_and_come_back(house: House) -> None:
     assert only(keeping, "fact", archived=True).archived
     assert "榴莲" not in shown(house.agent().recall("我讨厌什么水果？榴莲吗"), "core")
     keeping.restore([known.id])
-    assert "用户讨厌榴莲" in shown(house.agent().recall("我讨厌什么水果？榴莲吗"), "core")
+    assert "用户不喜欢榴莲" in shown(house.agent().recall("我讨厌什么水果？榴莲吗"), "core")
 
 
 def test_pinned_memories_are_not_cleaned_and_the_dry_run_only_tells(house: House) -> None:
@@ -252,7 +252,7 @@ def test_after_forgetting_an_exchange_no_file_holds_its_words(home: Home, house:
     agent.settle_indexes()
     assert keeping.listed(KINDS, search="铜钥匙").total == 0
     house.close()
-    assert holding(home.folder, "铜钥匙", "用户讨厌榴莲", "灯塔下") == []
+    assert holding(home.folder, "铜钥匙", "用户不喜欢榴莲", "灯塔下") == []
     with home.open() as again:
         assert [row["text"] for row in again.agent().log()] == ["今天下雨", "我讨厌什么水果，在哪里丢的钥匙"]
         assert "铜钥匙" not in shown(again.agent().recall("铜钥匙丢在灯塔下了吗"))
@@ -265,7 +265,7 @@ def test_its_vectors_are_erased_too(home: Home, house: House) -> None:
     agent.recall("铜钥匙")  # core memory is embedded when it is searched
     agent.settle_indexes()
     texts = [one.text for one in keeping.listed(KINDS, search="铜钥匙").memories] + [
-        "用户讨厌榴莲",
+        "用户不喜欢榴莲",
         "生活 灯塔下的铜钥匙",
     ]
     keys = [text_key(text) for text in texts]
@@ -292,7 +292,7 @@ def test_no_file_holds_the_vector_of_any_wording_that_a_forgotten_exchange_ever_
     agent.recall("铜钥匙")
     texts = [
         first,
-        "用户讨厌榴莲",
+        "用户不喜欢榴莲",
         "生活 灯塔下的铜钥匙",
         *(one.text for one in keeping.listed(search="铜钥匙").memories),
     ]

@@ -60,7 +60,7 @@ def test_english_is_told_in_english_to_somebody_with_a_chinese_name(home: Home) 
         agent = house.agent()
         say(agent, "I hate cilantro")
         agent.finish()
-        assert texts(agent.memories.letter(), "of_you") == ["You hate cilantro"]
+        assert texts(agent.memories.letter(), "of_you") == ["You dislike cilantro"]
 
 
 def test_the_newest_page_of_her_diary_stands_first(home: Home) -> None:

@@ -134,7 +134,7 @@ def test_most_pain_is_delicate_and_nothing_glad() -> None:
 def test_rules_mark_the_facts_and_events_that_they_find() -> None:
     at = datetime.fromisoformat("2025-05-20T10:00:00+08:00")
     facts = {
-        "我对花生过敏": "care", "I'm allergic to peanuts": "care", "我有抑郁症": "delicate", "我对花生不过敏": "",
+        "我对花生过敏": "care", "I'm allergic to peanuts": "care", "我有抑郁症": "delicate",
         "我住在杭州": "", "I have asthma": "care",
     }  # fmt: skip
     events = {"昨天住院了": "care", "我奶奶昨天去世了": "delicate", "昨天吃了火锅": ""}

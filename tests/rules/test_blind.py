@@ -116,12 +116,13 @@ def _value(text: str) -> float:
 # The reading of all of them was made more general with the fourth before the eyes; then fifth.zh .961 / .698, fifth.en
 # .910 / .570; then, those mended, sixth.zh .928 / .604, sixth.en .968 / .598; then, those mended, seventh.zh .976 / .755,
 # seventh.en .989 / .840: together 169 right of 172, of 212 wanted. Since then the frames have learned from all of them
-# (reading/frames/heard_before), so that what is reached here says nothing about words that nobody has seen.
+# (reading/frames/heard_before), so that what is reached here says nothing about words that nobody has seen. When the patterns
+# that had been written with these files before the eyes went, most fell, from .98 … .99 right and .63 … .90 found.
 FLOORS = {
-    "first.zh": (0.99, 0.90), "first.en": (0.99, 0.88), "second.zh": (0.99, 0.83), "second.en": (0.99, 0.82),
-    "third.zh": (0.99, 0.83), "third.en": (0.98, 0.74),
-    "fourth.zh": (0.99, 0.78), "fourth.en": (0.98, 0.90), "fifth.zh": (0.99, 0.69), "fifth.en": (0.99, 0.63),
-    "sixth.zh": (0.98, 0.63), "sixth.en": (0.98, 0.66), "seventh.zh": (0.98, 0.75), "seventh.en": (0.99, 0.83),
+    "first.zh": (0.92, 0.87), "first.en": (0.93, 0.81), "second.zh": (0.93, 0.78), "second.en": (0.93, 0.74),
+    "third.zh": (0.92, 0.83), "third.en": (0.91, 0.81), "fourth.zh": (0.93, 0.70), "fourth.en": (0.95, 0.75),
+    "fifth.zh": (0.90, 0.76), "fifth.en": (0.90, 0.73), "sixth.zh": (0.89, 0.72), "sixth.en": (0.87, 0.72),
+    "seventh.zh": (1.00, 0.84), "seventh.en": (0.97, 0.86),
 }  # fmt: skip
 
 

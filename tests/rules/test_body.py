@@ -23,7 +23,7 @@ def kept(text: str) -> list[str]:
         ("mustard sets my chest off proper, blue light job last time", "The user cannot have mustard"),
         ("kiwi, man. lips like two balloons and i cant swallow", "The user cannot have kiwi"),
         ("simvastatin, started monday", "The user takes simvastatin"),
-        ("我这肚子一沾奶就窜", "用户不能碰奶"), ("查了半天 原来是芝麻闹的 嗓子都肿了", "用户不能碰芝麻"),
+        ("我一沾奶肚子就造反", "用户不能碰奶"), ("查了半天 原来是芝麻闹的 嗓子都肿了", "用户不能碰芝麻"),
         ("我系蚕豆病", "用户有蚕豆病"), ("我每天吃降压药", "用户在吃降压药"),
     ],
 )  # fmt: skip

@@ -405,7 +405,7 @@ def test_the_clock_going_backwards_breaks_nothing(home: Home) -> None:
 def test_what_two_exchanges_say_stays_known_by_rules_when_one_is_taken_back(home: Home) -> None:
     with home.open(silent()) as house:
         agent = house.agent()
-        for text in ("我喜欢喝茶", "我很喜欢喝茶"):
+        for text in ("我喜欢茶", "我很喜欢茶"):
             say(agent, text)
             agent.jobs.settle()
         first, second = agent.store.tree.parents
@@ -483,7 +483,7 @@ def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke
     home = Home.build(tmp_path)
     with home.open(silent()) as house:
         agent = house.agent()
-        for text in ("我喜欢喝茶，昨天去划船了", "我很喜欢喝茶"):
+        for text in ("我喜欢茶，昨天去划船了", "我很喜欢茶"):
             say(agent, text)
             agent.jobs.settle()
             home.clock.advance(hours=10)
@@ -494,7 +494,7 @@ def test_what_another_exchange_says_as_well_outlives_a_change_of_mind_that_broke
     aside = notes.rename(tmp_path / "aside")
     notes.symlink_to(notes)  # the facts are dropped; then the disk fails
     with pytest.raises(DiskError):
-        store.log.retract(first) if change == "retract" else store.log.correct(first, user="我在画画")
+        store.log.retract(first) if change == "retract" else store.log.correct(first, user="我在等车")
     assert store.findings.facts() == []
     store.close()
     notes.unlink()

@@ -35,7 +35,7 @@ def house(home: Home) -> Iterator[House]:
         yield house
 
 
-def after(house: House, *answers: str, words: str = "我喜欢喝茶") -> tuple[dict[str, tuple[str, bool | None]], Agent]:
+def after(house: House, *answers: str, words: str = "我喜欢茶") -> tuple[dict[str, tuple[str, bool | None]], Agent]:
     """The facts that hold once the rules have read the words and a model gave these answers, one after the other."""
     agent = house.agent()
     exchange = say(agent, words).exchange.id
@@ -49,23 +49,23 @@ def after(house: House, *answers: str, words: str = "我喜欢喝茶") -> tuple[
 
 
 def test_the_rules_reading_stands_until_a_model_has_judged_it(house: House) -> None:
-    assert after(house)[0] == {"用户喜欢喝茶": ("rules", None)}
+    assert after(house)[0] == {"用户喜欢茶": ("rules", None)}
 
 
 def test_a_model_keeps_what_the_rules_read(house: House) -> None:
-    assert after(house, verdicts((1, "keep", "")))[0] == {"用户喜欢喝茶": ("rules", True)}
+    assert after(house, verdicts((1, "keep", "")))[0] == {"用户喜欢茶": ("rules", True)}
 
 
 def test_what_a_trusted_model_passes_over_stays_unconfirmed_and_goes_first_when_memory_is_full(house: House) -> None:
-    facts, agent = after(house, answer(1, facts=[tea("音乐", "用户喜欢音乐")]), words="我喜欢喝茶。我喜欢音乐")
-    assert facts["用户喜欢喝茶"] == ("rules", False)
+    facts, agent = after(house, answer(1, facts=[tea("音乐", "用户喜欢音乐")]), words="我喜欢茶。我喜欢音乐")
+    assert facts["用户喜欢茶"] == ("rules", False)
     (trace,) = [t for t in forgetting.traces(agent.store) if not t.confirmed]
     strong = forgetting.Trace("strong", 1, 0.0)
     assert forgetting.weakest([strong, trace]) == [trace, strong]
 
 
 def test_the_same_words_confirm_and_become_the_models(house: House) -> None:
-    assert after(house, answer(1, facts=[tea(text="用户喜欢喝茶")]))[0] == {"用户喜欢喝茶": ("model", True)}
+    assert after(house, answer(1, facts=[tea(text="用户喜欢茶")]))[0] == {"用户喜欢茶": ("model", True)}
 
 
 def test_the_same_words_end_several_things_and_are_told_with_them(house: House) -> None:
@@ -85,23 +85,23 @@ def test_the_same_words_end_several_things_and_are_told_with_them(house: House) 
 
 def test_a_refined_fact_takes_the_place_of_the_old_one_by_a_link(house: House) -> None:
     green = tea("绿茶", "用户喜欢喝绿茶", refines=1)
-    facts, agent = after(house, verdicts((1, "refine", ""), facts=[green]), words="我喜欢喝茶，绿茶")
-    assert facts["用户喜欢喝绿茶"] == ("model", None) and "用户喜欢喝茶" not in facts
+    facts, agent = after(house, verdicts((1, "refine", ""), facts=[green]), words="我喜欢茶，绿茶")
+    assert facts["用户喜欢喝绿茶"] == ("model", None) and "用户喜欢茶" not in facts
     old, new = (
-        next(f for f in agent.store.findings.facts() if f.text == text) for text in ("用户喜欢喝茶", "用户喜欢喝绿茶")
+        next(f for f in agent.store.findings.facts() if f.text == text) for text in ("用户喜欢茶", "用户喜欢喝绿茶")
     )
     assert old.id in new.supersedes, "it stays, and comes up again where the new one goes"
 
 
 def test_what_was_never_true_is_hidden_with_the_reason_and_comes_back_with_the_words_that_said_so(house: House) -> None:
-    _, agent = after(house, answer(1, facts=[tea(text="用户喜欢喝茶")]))
+    _, agent = after(house, answer(1, facts=[tea(text="用户喜欢茶")]))
     house.clock.advance(hours=1)
     taken_back = say(agent, "骗你的，茶我一口都不喝").exchange.id
     agent.jobs.settle()
     unsaid = {"number": 0, "verb": "never_true", "reason": "说着玩的", "quote": "骗你的"}
 
     def reads(messages: Sequence[Message]) -> str:
-        number = re.search(r"^\((\d+)\) 用户喜欢喝茶$", messages[-1].content, re.MULTILINE)
+        number = re.search(r"^\((\d+)\) 用户喜欢茶$", messages[-1].content, re.MULTILINE)
         assert number
         return json.dumps(
             {"facts": [], "events": [], "verbs": [unsaid | {"number": int(number[1])}]}, ensure_ascii=False
@@ -109,20 +109,18 @@ def test_what_was_never_true_is_hidden_with_the_reason_and_comes_back_with_the_w
 
     house.model = ScriptedModel(polite, reads)
     agent.jobs.roll(closing=True)
-    assert "用户喜欢喝茶" not in standing(agent)
-    (hidden,) = [fact for fact in agent.store.findings.facts() if fact.text == "用户喜欢喝茶"]
+    assert "用户喜欢茶" not in standing(agent)
+    (hidden,) = [fact for fact in agent.store.findings.facts() if fact.text == "用户喜欢茶"]
     (ruling,) = agent.memories.get(hidden.id).replaced_by
     assert ruling.text == "并非真事（说着玩的）：“骗你的”"
     agent.conversation.retract(taken_back)
-    assert "用户喜欢喝茶" in standing(agent)
+    assert "用户喜欢茶" in standing(agent)
 
 
 def test_a_ruling_needs_words_of_the_users_and_a_model_that_is_trusted(house: House) -> None:
     music = tea("音乐", "用户喜欢音乐")
-    facts, agent = after(
-        house, verdicts((1, "never_true", "没说过的话"), facts=[music]), words="我喜欢喝茶。我喜欢音乐"
-    )
-    assert facts["用户喜欢喝茶"] == ("rules", False), "it is passed over"
+    facts, agent = after(house, verdicts((1, "never_true", "没说过的话"), facts=[music]), words="我喜欢茶。我喜欢音乐")
+    assert facts["用户喜欢茶"] == ("rules", False), "it is passed over"
     (refused,) = agent.store.findings.refused()
     assert (refused.kind, refused.why) == ("verdict", "verdict")
     assert agent.store.state.trust == {"scripted": (1, 1)}
@@ -130,9 +128,9 @@ def test_a_ruling_needs_words_of_the_users_and_a_model_that_is_trusted(house: Ho
 
 def test_between_models_only_a_verdict_replaces(house: House) -> None:
     music = tea("音乐", "用户喜欢音乐")
-    both = [answer(1, facts=[tea(text="用户喜欢喝茶"), music]), answer(1, facts=[music])]
-    facts, _ = after(house, *both, words="我喜欢喝茶。我喜欢音乐")
-    assert facts["用户喜欢喝茶"] == ("model", True)
+    both = [answer(1, facts=[tea(text="用户喜欢茶"), music]), answer(1, facts=[music])]
+    facts, _ = after(house, *both, words="我喜欢茶。我喜欢音乐")
+    assert facts["用户喜欢茶"] == ("model", True)
 
 
 def test_what_the_owner_edited_is_never_touched_by_a_model(home: Home) -> None:
@@ -189,7 +187,7 @@ def test_a_plan_of_an_earlier_day_is_given_up_by_later_talk(home: Home) -> None:
 def test_the_newest_refusals_are_kept_and_go_with_the_exchange_that_they_cite(home: Home) -> None:
     with home.open(silent()) as house:
         agent = house.agent()
-        first, second = (say(agent, words).exchange.id for words in ("我喜欢喝茶", "今天下雨"))
+        first, second = (say(agent, words).exchange.id for words in ("我喜欢茶", "今天下雨"))
         agent.jobs.settle()
         findings = agent.store.findings
         findings.refuse([RefusedItem("fact", f"第{n}条", "evidence", (first, second)[n % 2 :][:1]) for n in range(250)])
