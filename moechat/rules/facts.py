@@ -65,7 +65,7 @@ def _says(other: FactDraft, draft: FactDraft, is_beside: bool, message: Speech) 
         or (draft.single and (draft.entity, draft.keyword) == (other.entity, other.keyword))
     ):
         return True
-    if message.is_name(draft.target) and message.is_name(other.target):
+    if message.is_name(draft.target):
         return False
     return is_beside and both in ({"job", "employer"}, {"职业", "工作单位"}, {"pet"}, {"宠物"})
 

@@ -18,6 +18,7 @@ _DAYS_OFF = {
     "今天": 0, "昨天": -1, "前天": -2, "明天": 1, "后天": 2, "今儿": 0, "明儿": 1, "today": 0, "yesterday": -1, "tomorrow": 1,
     "day after tomorrow": 2, "the day after tomorrow": 2,
 }  # fmt: skip
+_ONE = re.compile(r"^(?:an?|one) |^一[只条个头匹位]", re.I)
 _NO_ARTICLE = re.compile(r"[a-z]+[^su]s$")
 
 
@@ -31,6 +32,8 @@ class Speech:
     names: dict[str, list[str]] = field(default_factory=dict)
 
     def nameless(self, who: str) -> bool:
+        """Whether nothing tells what somebody is called who is told of as one (a cat, 一只猫)."""
+        who = _ONE.sub("", who)
         return who not in self.names and who.removesuffix("s") not in self.names
 
     def name_of(self, whose: str) -> str:

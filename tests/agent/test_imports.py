@@ -39,7 +39,7 @@ def test_a_model_is_not_asked_about_what_was_imported(home: Home) -> None:
         agent.finish()
         assert model.questions == []
         assert agent.store.tree.unread() == []
-        assert {fact.text for fact in agent.store.findings.facts()} >= {"用户讨厌香菜"}
+        assert {fact.text for fact in agent.store.findings.facts()} >= {"用户不喜欢香菜"}
         assert {fact.by for fact in agent.store.findings.facts()} == {"rules"}
 
 
