@@ -34,8 +34,9 @@ OWN_WEIGHT = 0.5
 OTHER_VALUE, SMALL, BARE = 0.6, 0.5, 0.25
 # A message of so few words that states something is told with other values so many times.
 TOKENS_PLAIN, TIMES_PLAIN = 14, 3
-# To this share of messages up to three others are put, as if all were told in one breath.
-AT_ONCE, MOST_AT_ONCE = 0.2, 4
+# To this share of messages up to three others are put, as if all were told in one breath; to plain ones oftener, and plain ones.
+AT_ONCE, PLAIN_AT_ONCE, MOST_AT_ONCE = 0.2, 0.5, 4
+CALLED = 0.1  # So many messages begin with the name of whom they are said to.
 SENTENCES_STEP = 2  # Of sentences of one kind one in so many is taken.
 LEFT_OUT = 10
 # Sayings of these kinds tell of nothing that moves a life, and those of these and six more state no fact.
@@ -84,18 +85,25 @@ def of_taste(value: Value) -> str:
     return "like" if value.kind == "dislike" else value.kind
 
 
+def is_plain(one: Frame) -> bool:
+    return bool(one.values) and len(network.tokens(one.text)) <= TOKENS_PLAIN
+
+
 def varied(of: Sequence[Frame], seed: int = 1) -> Iterator[Frame]:
     """Each message once more, a plain one oftener, as another would tell it: with other values of the same kinds, in small
-    letters, without marks."""
+    letters, without marks, now and then to somebody called by name."""
     chance = np.random.default_rng(seed)
     pool: dict[tuple[str, bool], list[str]] = {}
     for one in of:
         for value in one.values:
             pool.setdefault((of_taste(value), has_han(one.text)), []).append(one.text[value.start : value.end])
-    short = [one for one in of if one.values and len(network.tokens(one.text)) <= TOKENS_PLAIN]
-    for one in (*of, *short * (TIMES_PLAIN - 1)):
-        is_small, is_bare = chance.random() < SMALL, chance.random() < BARE
+    names = {is_han: [*pool["name", is_han], *pool["kname", is_han]] for is_han in (False, True)}
+    for one in (*of, *[one for one in of if is_plain(one)] * (TIMES_PLAIN - 1)):
+        is_small, is_bare, is_called = chance.random() < SMALL, chance.random() < BARE, chance.random() < CALLED
         text, values, last = "", list[Value](), 0
+        if is_called:
+            is_han = has_han(one.text)
+            text = str(chance.choice(names[is_han])) + ("，" if is_han else ", ")
 
         def retold(part: str, is_small: bool = is_small, is_bare: bool = is_bare) -> str:
             part = part.lower() if is_small else part
@@ -115,11 +123,13 @@ def at_once(of: Sequence[Frame], seed: int = 2) -> Iterator[Frame]:
     """Some messages with others of their language behind them, as one that tells much at once, no longer than is read at a
     time."""
     chance = np.random.default_rng(seed)
-    others = {is_han: [one for one in of if has_han(one.text) == is_han] for is_han in (False, True)}
+    others: dict[tuple[bool, bool], list[Frame]] = {}
+    for one in of:
+        others.setdefault((has_han(one.text), is_plain(one)), []).append(one)
     for first in of:
-        if chance.random() >= AT_ONCE:
+        if chance.random() >= (PLAIN_AT_ONCE if is_plain(first) else AT_ONCE):
             continue
-        like = others[is_han := has_han(first.text)]
+        like = others[is_han := has_han(first.text), is_plain(first)]
         text, values = first.text, list(first.values)
         for at in chance.integers(len(like), size=chance.integers(1, MOST_AT_ONCE)):
             between = str(chance.choice(["，", "。", "，", " "] if is_han else [". ", ", ", " and ", " "]))

@@ -139,8 +139,15 @@ def runs(row: Sequence[Token], names: Sequence[str], chances: Scores, own: Score
             first -= 1
         while last < len(row) - 1 and not row[last].ends and of_kind[last + 1] >= PART:
             last += 1
+        while last < len(row) - 1 and not row[first].text.isdecimal() and _are_one_word(row[last], row[last + 1]):
+            last += 1
         yield Value(names[kinds[at]], row[first].start, row[last].end, score, is_own)
         at = free = last + 1
+
+
+def _are_one_word(one: Token, other: Token) -> bool:
+    """Whether they are letters and digits with nothing between: R2D2."""
+    return one.end == other.start and all(token.text.isascii() and token.text.isalnum() for token in (one, other))
 
 
 def chance(text: str, words: str, kinds: Collection[str] = ()) -> tuple[float, float] | None:

@@ -20,14 +20,20 @@ from moechat.rules.table import Language, table
 from moechat.rules.values import OWN, Speech, age_of, day_of
 from moechat.when.names import has_han
 
-# A value that is less likely is not kept; where a clause asks, wishes or looks back, none that is not sure.
-LIKELY, DOUBTED = 0.6, 0.9
+# A value that is less likely is not kept, nor one of what a body has or does not take; where a clause asks, wishes or looks back,
+# none that is not sure.
+LIKELY, OF_BODY, DOUBTED = 0.5, 0.6, 0.9
 _BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")
-_CARE = (*_BODY, "health", "健康", "diet", "饮食")
+_CARE = (*_BODY, "health", "健康")
 _NAMES, _PROPER = ("kname", "pname"), ("name", "kname", "pname", "home", "origin", "employer", "school")
+_WORK = ("job", "employer", "school")
 _LISTED = ("like", "dislike", "cannot", "language")
+_COUNTED = ("kin", "pet")
+_EATING = {"dislike": "avoids", "diet": "rules_out"}  # what these are where somebody does not eat or drink it
 _JOINT = re.compile(r"(?<=\w), (?:and )?|(?<=\w) and (?=\w)|、|(?<=[一-龥]{2})[和跟与](?=[一-龥]{2})")
+_BREAK = re.compile(r"[.!?,;。！？，；\n]")
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.I)
+_COUNT = re.compile(r"^一[家个名位间所](?=[一-龥]{2})")
 _SMALL = re.compile(r"(?<![\w'’])(?!(?:an?|the|of|in|on|at|upon|near|outside|and|for)\b)[a-z]")
 
 
@@ -105,7 +111,7 @@ def _heard(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator[tu
     folded = [letters_of(clause.text) for clause in clauses]
     at = 0
     for words in frames.passages(text) if clauses else ():
-        for value in frames.values(words):
+        for value in _whole(frames.values(words), words, message):
             own = letters_of(words[value.start : value.end])
             place = next((i for i in range(at, len(clauses)) if own and own in folded[i]), None)
             if place is None or words.rfind("《", 0, value.start) > words.rfind("》", 0, value.start):  # within a title
@@ -114,6 +120,19 @@ def _heard(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator[tu
             for one in _each(value, words):
                 if draft := _draft(one, words, clauses[place], message):
                     yield clauses[place], draft
+
+
+def _whole(values: Sequence[Value], words: str, message: Speech) -> list[Value]:
+    """The values, those of a count of animals or of kin as one (a cat and a dog), and what is not eaten without these words."""
+    every: list[Value] = []
+    for value in values:
+        joint = _JOINT.match(words, every[-1].end) if every and every[-1].kind == value.kind in _COUNTED else None
+        if joint and joint.end() == value.start:
+            every[-1] = replace(every[-1], end=value.end)
+        else:
+            not_eaten = _not_eaten(value, words, message)
+            every.append(replace(value, start=max(value.start, not_eaten.end())) if not_eaten else value)
+    return every
 
 
 def _each(value: Value, words: str) -> Iterator[Value]:
@@ -127,7 +146,8 @@ def _each(value: Value, words: str) -> Iterator[Value]:
 
 def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDraft | None:
     kind, patterns = value.kind, message.patterns
-    if value.score < (LIKELY if clause.mood == "said" else DOUBTED) or clause.mood in ("joke", "role"):
+    least = OF_BODY if kind in body.STATING else LIKELY
+    if value.score < (least if clause.mood == "said" else DOUBTED) or clause.mood in ("joke", "role"):
         return None
     is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
     whose = USER if value.own >= OWN and not (is_persons or kind in _NAMES) else clause.owner
@@ -147,6 +167,8 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
         return None
     if kind == "like" and (favourite := patterns["favourite"].search(clause.text)):
         return message.fact("favourite", text, whose, favourite["what"])
+    if not_eaten := _not_eaten(value, words, message):
+        return message.fact(_EATING[kind], text, whose, not_eaten["what"])
     return message.fact(
         "allergic" if kind == "cannot" and patterns["allergic"].search(clause.text) else kind, text, whose
     )
@@ -155,6 +177,8 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
 def _form(value: Value, words: str, message: Speech, whose: str) -> str:
     """A value as it is kept; empty where its form is that of something else."""
     text = words[value.start : value.end]
+    if value.kind in _WORK:
+        text = _COUNT.sub("", text)
     if value.kind == "age":
         return age_of(text, is_user=whose == USER)
     if value.kind == "birthday":
@@ -163,14 +187,19 @@ def _form(value: Value, words: str, message: Speech, whose: str) -> str:
         return _ARTICLE.sub("", text)
     if value.kind == "origin":
         text = text.removesuffix("人")
-    if value.kind in ("kin", "pet"):
-        is_half = re.search(r"(?:[和跟与、]|\band )$", words[: value.start])  # Of a list the half is not kept.
-        return "" if is_half or message.names else text.lstrip("只条头匹个")
+    if value.kind in _COUNTED:
+        return "" if message.names else text.lstrip("只条头匹个")
     if value.kind in _PROPER and not has_han(text):
         text = re.sub(r"['’]s$", "", text)
         is_name = text.islower() and not _ARTICLE.match(text)
         return _SMALL.sub(lambda letter: letter[0].upper(), text) if is_name else text
     return text
+
+
+def _not_eaten(value: Value, words: str, message: Speech) -> re.Match[str] | None:
+    """The words that say, before a value or at its beginning, that somebody does not eat or drink it."""
+    every = message.patterns["not_eaten"].finditer(words, 0, value.end) if value.kind in _EATING else ()
+    return next((one for one in every if not _BREAK.search(words, one.end(), max(value.start, one.end()))), None)
 
 
 def _who(value: Value, words: str, message: Speech, whose: str) -> str:

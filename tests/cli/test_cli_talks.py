@@ -166,7 +166,7 @@ def test_a_world_is_checked_made_anew_and_looked_after_like_any_memory(moechat: 
         assert moechat.json(command, "--world", "海上")["exchanges"] == 1
         assert moechat.json(command)["exchanges"] == 1
     status, lines, _ = moechat("memories", "list", "--world", "海上", "--json")
-    assert (status, [json.loads(line)["text"] for line in lines]) == (0, ["用户讨厌香菜"])
+    assert (status, [json.loads(line)["text"] for line in lines]) == (0, ["用户不喜欢香菜"])
     moechat("memories", "forget", said, "--yes", "--world", "海上")
     assert moechat.json("verify", "--world", "海上")["exchanges"] == 0
     assert moechat.json("verify")["exchanges"] == 1

@@ -53,7 +53,7 @@ def test_a_memory_is_found_changed_archived_brought_back_and_forgotten(tmp_path:
     with served(tmp_path) as url, tab(browser, url) as page:
         room = enter(page, "memories")
         expect(page.locator("#main")).to_be_hidden()
-        expect(room.locator(".letter").first).to_contain_text("你讨厌香菜")
+        expect(room.locator(".letter").first).to_contain_text("你不喜欢香菜")
         expect(room).not_to_contain_text("淡忘")  # memory is far from full
         room.get_by_label("搜索记忆").fill("毛肚")
         expect(room.locator(".memory")).to_have_count(1)

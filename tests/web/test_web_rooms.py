@@ -128,7 +128,7 @@ def test_a_memory_in_doubt_is_confirmed(agent: Agent) -> None:
 def test_the_room_opens_as_a_letter_and_a_sentence_is_corrected_where_it_stands(agent: Agent) -> None:
     lived(agent)
     text = seen(agent, LETTER)
-    assert "小满知道的你" in text and "你讨厌香菜" in text and "你住在杭州" in text
+    assert "小满知道的你" in text and "你不喜欢香菜" in text and "你住在杭州" in text
     assert "5月19日 你和室友吃了火锅" in text
     assert INSIGHT.replace("阿明", "你") in text and "毛肚涮老了" in text
     assert "强度" not in text and "淡忘" not in text
@@ -137,8 +137,8 @@ def test_the_room_opens_as_a_letter_and_a_sentence_is_corrected_where_it_stands(
     editing = do(agent, LETTER, "edit", id=fact)
     assert "我讨厌香菜</textarea>" in drawn(agent, editing, ZH)
     saved = do(agent, editing, "save", id=fact, text="我喜欢香菜")
-    assert "你喜欢香菜" in seen(agent, saved) and "你讨厌香菜" not in seen(agent, saved)
-    assert "你讨厌香菜" in seen(agent, do(agent, saved, "undo"))
+    assert "你喜欢香菜" in seen(agent, saved) and "你不喜欢香菜" not in seen(agent, saved)
+    assert "你不喜欢香菜" in seen(agent, do(agent, saved, "undo"))
     assert do(agent, LETTER, "undo").note.bad  # there is no other
 
 

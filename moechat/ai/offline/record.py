@@ -121,7 +121,9 @@ class Knowledge:
 
     def cannot_take(self, *, of_others: bool = False) -> list[FactDraft]:
         """What the user's own body does not take, or that of others."""
-        of_body = (fact for fact in self.facts if fact.polarity > 0 and fact.keyword in (*_CARE, "diet"))
+        of_body = (
+            fact for fact in self.facts if fact.keyword == "diet" or (fact.polarity > 0 and fact.keyword in _CARE)
+        )
         return [
             fact
             for fact in of_body
