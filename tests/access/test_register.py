@@ -162,5 +162,5 @@ def test_a_damaged_file_is_named_lets_nobody_in_and_shows_nothing(
     for ask in (lambda: register.session(cookie), register.new_code, lambda: register.has_password):
         with pytest.raises(DataError, match=FILE) as told:
             ask()
-        assert secret not in str(told.value)
+        assert secret not in str(told.value) and told.value.file == str(path)
     assert path.read_bytes() == damage

@@ -98,6 +98,15 @@ def test_a_fact_carries_what_core_memory_needs() -> None:
     assert (sister.kind, sister.keyword, sister.target) == ("relation", "妹妹", "小雨")
 
 
+def test_a_name_that_is_mentioned_is_kept_and_one_that_is_denied_is_not() -> None:
+    mentioned = {"我老公阿强做饭": "阿强", "给我家猫取名咪咪": "咪咪", "my wife's name, Ana, is Spanish": "Ana"}
+    denied = ("我妹妹不叫小雨", "我的猫不叫咪咪", "my sister is not called Ada", "My dog isn't called Rex")
+    assert {text: [fact.target for fact in understood(text).facts] for text in mentioned} == {
+        text: [name] for text, name in mentioned.items()
+    }
+    assert [text for text in denied if understood(text).facts] == []
+
+
 def test_what_the_character_says_is_nobody_s_fact() -> None:
     assert understood("嗯").facts == ()
 
