@@ -74,10 +74,8 @@ def _several(count: str, kind: str) -> tuple[int, int]:
         return 2, 7 if kind == "day" else 6
     if count == "几十":
         return 20, 90
-    tens = number(count.replace("几", ""))
-    if count.startswith("十"):
-        return tens + 1, tens + 9
-    return (tens * 10 + 1, tens * 10 + 9) if count.endswith("十") else (2, 6)
+    tens = number(count.removesuffix("几")) if count.endswith("几") else 0
+    return (tens + 1, tens + 9) if tens else (2, 6)
 
 
 def distance(match: Match, ctx: TextContext) -> list[Piece]:

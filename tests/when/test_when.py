@@ -107,6 +107,15 @@ def test_widths_of_vague_words_are_configuration() -> None:
         WIDTHS["最近"] = 1  # type: ignore[index]
 
 
+def test_a_vague_count_is_as_many_days_as_it_may_mean() -> None:
+    counts = {"几天前": (2, 7), "十几天前": (11, 19), "二十几天前": (21, 29), "几十天前": (20, 90)}
+    seen = {}
+    for text in counts:
+        (span,) = resolve(text, WEDNESDAY)
+        seen[text] = ((WEDNESDAY - span.end).days + 1, (WEDNESDAY - span.start).days)
+    assert seen == counts
+
+
 def test_a_naive_now_is_taken_in_the_zone_of_the_system() -> None:
     (span,) = resolve("昨天", datetime(2025, 5, 21, 15, 0))
     assert span.start.tzinfo is not None
