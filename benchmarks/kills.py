@@ -6,8 +6,9 @@
 
 Each client says one numbered thing after another. Of the page a message counts as told once the talk shows its whole reply; of
 /v1 once the stream has ended, and what broke off is sent again with the same key to the program that is started next. The
-process is killed at a random moment after it listens; at the end every memory is opened and counted. Each is forked from one
-that has imported the program and nothing else, which saves half of a start; a long run may go in parts, each with its seed.
+process is killed after a random time of its own CPU since it listens, so that a busy machine kills at the same moments; at the
+end every memory is opened and counted. Each is forked from one that has imported the program and nothing else, which saves half
+of a start; a long run may go in parts, each with its seed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from moechat.cli.main import main as command
 from moechat.house import House
@@ -39,7 +41,7 @@ from tests.houses import CHARACTER, Home
 from tests.model_server import ModelServer, Say
 from tests.pg_server import served
 
-CLIENTS, PATIENCE_S, LOOK_S, LONGEST_S = 5, 60.0, 0.1, 14.0
+CLIENTS, PATIENCE_S, LOOK_S, LONGEST_CPU_S = 5, 60.0, 0.1, 8.0
 FORKS = multiprocessing.get_context("forkserver")
 THINGS = ("去爬了山", "买了一盆薄荷", "看完一部老电影", "学会了做豆腐", "和邻居下了棋", "把自行车修好了")
 
@@ -141,6 +143,12 @@ def started(door: str, home: Home) -> Iterator[tuple[int, str]]:
         process.join(PATIENCE_S)
 
 
+def spent(pid: int) -> float:
+    """Seconds of CPU that a process has taken."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
 def killed(door: str, home: Home, clients: list[Client], chance: random.Random) -> None:
     with started(door, home) as (pid, url):
         over = threading.Event()
@@ -152,7 +160,9 @@ def killed(door: str, home: Home, clients: list[Client], chance: random.Random) 
         threads = [threading.Thread(target=talk, args=(client,)) for client in clients]
         for thread in threads:
             thread.start()
-        time.sleep(chance.uniform(0.1, LONGEST_S))
+        until = spent(pid) + chance.uniform(0.05, LONGEST_CPU_S)
+        while spent(pid) < until:
+            time.sleep(LOOK_S / 10)
         os.killpg(pid, signal.SIGKILL)
         over.set()
         for thread in threads:
