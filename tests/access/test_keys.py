@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ def client(ring: Keyring, **more: Any) -> TestClient:
 def test_a_key_opens_what_it_is_for_and_nothing_when_it_is_revoked(tmp_path: Path) -> None:
     ring = Keyring(tmp_path)
     key, word = ring.add("phone", users=["安妮"], characters=["青禾"])
+    assert re.fullmatch("mk-[0-9a-z]{32}", word)
     at = client(ring)
     headers = {"authorization": f"Bearer {word}"}
     assert at.get("/", headers=headers).json() == {"users": ["安妮"]}

@@ -16,7 +16,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.errors import MoeChatError, NotFound
 from moechat.house import House
-from moechat.house.group import GroupTalk
+from moechat.house.group import GroupTalk, recast
 from moechat.turn import Ended
 from tests.groups import NAMES, Lines, agreed, build, facts, killed, lines_of, nth
 from tests.houses import Home, say, silent
@@ -179,6 +179,25 @@ def test_who_joins_hears_from_then_on_and_who_leaves_keeps_what_was(home: Home) 
         assert [one.name for one in house.groups.of(name, B).cast.members] == [A, C]
         with pytest.raises(NotFound):
             house.groups.of("page 1", A)
+
+
+def test_each_word_for_a_change_of_a_talk_changes_that(home: Home) -> None:
+    with home.open() as house:
+        group = house.groups.begin([A, B])
+        casts = []
+        for act, name in (("add", C), ("remove", B), ("mute", C), ("person", " 安妮 "), ("person", "安妮"), ("list", "")):
+            recast(group, act, name)
+            recast(group, "person", " ")
+            cast = group.cast
+            casts.append(([(one.name, one.muted) for one in cast.members], cast.people, cast.order))
+        recast(group, "unmute", C)
+        assert not any(one.muted for one in group.cast.members)
+    own, three = (A, False), [(A, False), (B, False), (C, False)]
+    muted = [own, (C, True)]
+    assert casts == [
+        (three, (), "natural"), ([own, (C, False)], (), "natural"), (muted, (), "natural"),
+        (muted, ("安妮",), "natural"), (muted, ("安妮",), "natural"), (muted, ("安妮",), "list"),
+    ]  # fmt: skip
 
 
 # ---- two hundred messages

@@ -153,8 +153,12 @@ def test_an_empty_table_finds_nothing(tmp_path):
 
 def test_wrong_shapes_are_refused():
     table = VectorTable(None, DIM)
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError, match="1 positions"):
         table.put(np.array([0]), numbered_keys(1), unit_rows(1, DIM + 1))
+    for positions, keys, rows in (([0], 2, 1), ([-1], 1, 1), ([0, 1], 2, 1)):
+        with pytest.raises(ValueError, match=f"{len(positions)} positions"):
+            table.put(np.array(positions), numbered_keys(keys), unit_rows(rows))
+    assert not len(table)
     with pytest.raises(ValueError, match="query"):
         table.top(np.zeros(DIM + 1, dtype=np.float32), 3)
 

@@ -122,6 +122,7 @@ def test_with_equal_parts_each_counts_half_of_its_weight_and_no_candidate_has_no
     assert ScoreWeights(2, 1, 0.5) * GENERATIVE_AGENTS == ScoreWeights(1, 3, 1)
     scored = stream.scores([0.9] * 3, [0.2] * 3, [5] * 3, GENERATIVE_AGENTS)
     assert scored.score.tolist() == [2.75] * 3
+    assert stream.scores([1, 1, 1], [1, 1, 1], [2, 4, 6], GENERATIVE_AGENTS).importance.tolist() == [0, 0.5, 1]
     assert stream.order(scored.score, 2).tolist() == [0, 1]
     assert stream.scores([], [], [], GENERATIVE_AGENTS).score.tolist() == []
     assert stream.order([], 30).tolist() == []

@@ -1,7 +1,7 @@
 """Small faults that a module could have: which places of its syntax may be changed, and into what.
 
-Left alone by rule is what no caller can see: docstrings, annotations, decorators, assertions, what is logged, and how only
-another system would read a file.
+Left alone by rule is what no caller can see: docstrings, annotations, decorators, assertions (a strict ``zip`` is one), what is
+logged, and how only another system would read a file.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def places(node: ast.AST, around: Place) -> Iterator[Place]:
         function = around.function
         if function is None and field == "body" and isinstance(node, FUNCTIONS):
             function = (scope, min(one.lineno for one in (node, *getattr(node, "decorator_list", ()))))
-        if field in ("annotation", "returns", "decorator_list"):
+        if field in ("annotation", "returns", "decorator_list") or (field == "keywords" and called(node) == "zip"):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
@@ -148,7 +148,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
         ):
             swapped = [node.args[1], node.args[0], *node.args[2:]]
             yield "swapped", node, ast.unparse(ast.Call(node.func, swapped, node.keywords))
-        for keyword in node.keywords:
+        for keyword in node.keywords if called(node) != "zip" else ():
             if keyword.arg and keyword.arg not in OTHER_SYSTEMS:
                 rest = [one for one in node.keywords if one is not keyword]
                 yield "argument left out", node, ast.unparse(ast.Call(node.func, node.args, rest))

@@ -38,6 +38,7 @@ class Shown:
     def read(self, path: Annotated[str, "a path"]) -> Form:
         assert path != "", "a path"
         log.warning("%s is read", path)
+        yield from zip(self.form, strict=True)
         ...
 '''
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moechat.model import Exchange
-from moechat.reading import frames, network
+from moechat.reading import examples, frames, network
 from moechat.rules.reading import understand
 
 AT = datetime(2026, 5, 4, 20, tzinfo=UTC)
@@ -90,3 +90,9 @@ def test_each_mark_of_the_examples_is_of_a_kind_that_is_weighed_and_kept_as_some
 
 def test_the_stored_weights_are_those_of_the_frames() -> None:
     assert frames.load().examples == frames.digest(frames.examples()), "make sayings"
+
+
+@pytest.mark.parametrize("text", ["I'm learning Spanish", "我最近在学日语"])
+def test_who_learns_a_language_answers_what_he_speaks_and_what_he_studies(text: str) -> None:
+    assert all(examples.stated(text, kind)[0] > frames.LIKELY for kind in ("language", "major"))
+    assert examples.stated(text, "home")[0] < frames.LIKELY

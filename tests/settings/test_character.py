@@ -170,6 +170,11 @@ def test_an_old_configuration_speaks_for_the_character_that_it_names(folder: Pat
     assert load_character(folder, config).persona == "自己的"
 
 
+def test_an_old_persona_may_be_a_table_with_lists_in_it(folder: Path) -> None:
+    config = agent(char="小夏", char_settings={"年龄": 17, "爱好": ["画画", "跑步"], "学校": None})
+    assert load_character(folder, config).persona == "年龄：17\n爱好：画画\n跑步\n学校："
+
+
 def test_an_old_greeting_may_be_a_message(folder: Path) -> None:
     assert (
         load_character(folder, agent(char="小夏", start_with=[{"role": "assistant", "content": "嗨"}])).greeting == "嗨"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tracemalloc
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,16 @@ def test_a_time_at_the_end_of_the_calendar_is_told_and_its_day_serves(home: Home
 def test_a_time_that_no_zone_can_tell_is_none(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - any is right
         moment_of(text, None)
+
+
+def test_the_first_and_the_last_year_of_the_calendar_are_none_and_their_neighbours_are() -> None:
+    def stands(year: int) -> bool:
+        try:
+            return moment_of(f"{year:04}-06-15T12:00", UTC).year == year
+        except ValueError:
+            return False
+
+    assert [year for year in (1, 2, 9998, 9999) if stands(year)] == [2, 9998]
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, '{"a":', "\x00", '"\\ud800'])

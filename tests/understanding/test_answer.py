@@ -88,6 +88,14 @@ def test_an_importance_of_any_length_is_held_to_its_bounds(importance: str) -> N
     assert extracted is None or [event.importance for event in extracted.events] in ([10.0], [1.0], [])
 
 
+def test_a_verb_is_read_however_it_is_written_and_before_a_verdict_of_earlier_prompts() -> None:
+    written = {"Never true": "never_true", "given-up": "given_up", " GIVEN  UP ": "given_up", "refine": "replaced"}
+    verbs = [{"finding": number, "verdict": word} for number, word in enumerate(written)]
+    assert [one.verb for one in answer.read(json.dumps({"verdicts": verbs})).verbs] == list(written.values())
+    both = {"verbs": [{"number": 1, "verb": "ended"}], "verdicts": [{"finding": 2, "verdict": "keep"}]}
+    assert [one.number for one in answer.read(json.dumps(both)).verbs] == [1]
+
+
 def test_four_hundred_digits_are_ten() -> None:
     text = '{"exchanges": [{"id": 1, "tag": "好"}], "events": [{"text": "搬家", "importance": %s}]}'
     (event,) = answer.read(text % ("9" * 400)).events
