@@ -41,7 +41,7 @@ from tests.houses import CHARACTER, Home
 from tests.model_server import ModelServer, Say
 from tests.pg_server import served
 
-CLIENTS, PATIENCE_S, LOOK_S, LONGEST_CPU_S = 5, 60.0, 0.1, 8.0
+CLIENTS, PATIENCE_S, LOOK_S, LONGEST_CPU_S = 5, 60.0, 0.4, 8.0
 FORKS = multiprocessing.get_context("forkserver")
 THINGS = ("去爬了山", "买了一盆薄荷", "看完一部老电影", "学会了做豆腐", "和邻居下了棋", "把自行车修好了")
 
@@ -162,7 +162,7 @@ def killed(door: str, home: Home, clients: list[Client], chance: random.Random) 
             thread.start()
         until = spent(pid) + chance.uniform(0.05, LONGEST_CPU_S)
         while spent(pid) < until:
-            time.sleep(LOOK_S / 10)
+            time.sleep(0.01)
         os.killpg(pid, signal.SIGKILL)
         over.set()
         for thread in threads:

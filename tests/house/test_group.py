@@ -185,7 +185,14 @@ def test_each_word_for_a_change_of_a_talk_changes_that(home: Home) -> None:
     with home.open() as house:
         group = house.groups.begin([A, B])
         casts = []
-        for act, name in (("add", C), ("remove", B), ("mute", C), ("person", " 安妮 "), ("person", "安妮"), ("list", "")):
+        for act, name in (
+            ("add", C),
+            ("remove", B),
+            ("mute", C),
+            ("person", " 安妮 "),
+            ("person", "安妮"),
+            ("list", ""),
+        ):
             recast(group, act, name)
             recast(group, "person", " ")
             cast = group.cast
