@@ -5,7 +5,8 @@ the body of a front end that sends its whole history. What each question's promp
 
 * ``evidence``: what was asked for stands in the prompt, of what happened on a day under a right date (the day on which it was
   said, or the day that the words meant); ``wrong_date``: it stands there under another;
-* ``old_as_present``: a fact that is known as so holds what was so before; ``old_alone``: the prompt has only that;
+* ``old_as_present``: a fact that is known as so says what was so before, by its whole name or the beginning of it, and does not
+  deny it; ``old_alone``: the prompt has only that;
 * ``another_as_yours``: what is so of somebody else is known of the user, or of whom has nearly that name;
 * ``small_talk``: messages that need nothing, to which anything was recalled; ``tokens`` of what was recalled;
 * ``bytes_left``: places on the disk that still hold what was forgotten;
@@ -40,11 +41,13 @@ from moechat.bench.turn_cost import rss_mb
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.index.vector_rows import text_key
-from moechat.memory.contradiction import entity
+from moechat.memory.contradiction import entity, polarity, target
+from moechat.model import Fact
 
 ZONE = ZoneInfo("Asia/Shanghai")
 FLAWS = ("wrong_date", "old_as_present", "old_alone", "another_as_yours")
 DOORS = ("python", "page", "front_end")
+MONTH = 30  # days
 _HEADER = re.compile(r"^\[.*?(\d{4}-\d{2}-\d{2}).*\]$")
 _LINE = re.compile(r"^(?:- )?(?:told )?(\d{4}-\d{2}-\d{2})(?:(?:至| to | – |–)(\d{4}-\d{2}-\d{2}))?")
 _BLOCK = re.compile(r"^(?:【.*】|\[[A-Z][^\]]*\].*)$")
@@ -113,8 +116,10 @@ def lived(
     folder: Path,
     embedding: str = "builtin",
     forgets_on: int = -1,
+    wrong: Path | None = None,
 ) -> LifeOutcome:
-    """Live one life in a new house in ``folder``. On the day ``forgets_on`` all that was told until then is forgotten."""
+    """Live one life in a new house in ``folder``. On the day ``forgets_on`` all that was told until then is forgotten. What goes
+    wrong is added to the file ``wrong`` as it does, and the figures so far after each ``MONTH``."""
     life, outcome = Life(language, seed, per_day, ZONE), LifeOutcome()
     clock, model = SetClock(datetime.combine(FIRST, datetime.min.time(), ZONE)), Overheard()
     config = furnish(folder, life.of["char"], life.of["user"], language, embedding)
@@ -151,18 +156,29 @@ def lived(
                             now = one.matter.tellings[: len(sources[mine])]
                             right = {day for day, words in spoken if now[-1].value.casefold() in words}
                             row = judged(agent, model.request, one.matter, now, right | {each.happened for each in now})
-                            outcome.questions.append(
-                                row | {"text": one.text, "day": number, "tokens": sum(tokens for _, tokens in hits)}
-                            )
+                            row |= {"text": one.text, "day": number, "tokens": sum(tokens for _, tokens in hits)}
+                            outcome.questions.append(row)
+                            if wrong and (not row["evidence"] or any(row[name] for name in FLAWS)):
+                                added(wrong, row)
                 if number == forgets_on:
                     for matter in life.matters:
                         outcome.forgotten += _forget(agent, matter, sources[id(matter)])
                 outcome.mb[year] = round(rss_mb(), 1)
+                if wrong and (number + 1) % MONTH == 0:
+                    added(wrong, {"until_day": number, **outcome.figures()})
             agent.finish()
             agent.settle_indexes()
             outcome.memory = remembered(agent)
     outcome.bytes_left = remains(folder, outcome.forgotten)
+    if wrong:
+        added(wrong, *outcome.bytes_left)
     return outcome
+
+
+def added(path: Path, *rows: Any) -> None:
+    """Write further rows into a file, a line each."""
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def furnish(folder: Path, char: str, user: str, language: str, embedding: str = "builtin") -> Path:
@@ -271,8 +287,8 @@ def judged(
     facts = [fact for fact in agent.layers.core.current() if not fact.draft.until and fact.confirmed is not False]
     stands = [(entity(fact.draft), fact.text.casefold()) for fact in facts]
     old = [
-        text for who, text in stands
-        if who == "user" and any(one in text for one in former) and (is_over or value not in text)
+        fact.text for fact in facts
+        if entity(fact.draft) == "user" and any(says(fact, one) for one in former) and (is_over or not says(fact, value))
     ]  # fmt: skip
     about, others = matter.about.casefold(), {"user", matter.twin.casefold()}
     theirs = [text for who, text in stands if about and who in others and value in text and about not in text]
@@ -282,6 +298,12 @@ def judged(
         "wrong_date": bool(wrong), "old_as_present": old, "old_alone": has_old and not places,
         "another_as_yours": theirs, "answer": tellings[-1].value, "told": tellings[-1].text,
     }  # fmt: skip
+
+
+def says(fact: Fact, value: str) -> bool:
+    """Whether a fact says that a value is so, by its whole name or the beginning of it: Thornley of Thornley Wharf."""
+    begins = len(fact.draft.target) > 1 and value.startswith(target(fact.draft.target))
+    return polarity(fact.draft) > 0 and (value in fact.text.casefold() or begins)
 
 
 def _forget(agent: Agent, matter: PlantedMatter, ids: Sequence[str]) -> list[str]:
@@ -333,12 +355,10 @@ def measure(
     for door in doors:
         with tempfile.TemporaryDirectory(prefix="moechat-years-") as folder:
             begun, place = clocks.perf_counter(), Path(folder)
-            outcome = lived(language, seed, days=days, per_day=per_day, door=door, folder=place, embedding=embedding)
+            outcome = lived(
+                language, seed, days=days, per_day=per_day, door=door, folder=place, embedding=embedding, wrong=wrong
+            )
         memories.append(outcome.memory)
-        if wrong:
-            flaws = [row for row in outcome.questions if not row["evidence"] or any(row[name] for name in FLAWS)]
-            with wrong.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in (*flaws, *outcome.bytes_left))
         yield {**life, "door": door, **outcome.figures(), "seconds": round(clocks.perf_counter() - begun)}
     if len(memories) > 1:
         yield {**life, "doors_equal": all(one == memories[0] for one in memories)}

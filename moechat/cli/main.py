@@ -325,7 +325,7 @@ COMMANDS: Sequence[Command] = (
         arg("--per-day", "messages a day (default: 12)", type=int, default=12),
         arg("--door", "by which it comes (default: python)", choices=("python", "page", "front_end", "all"), default="python"),
         arg("--embedding", "another than the built-in one (hash, off, …)", default="builtin", metavar="PROVIDER"),
-        file("add there what went wrong, a line each", "--wrong", "FILE"),
+        file("add there what goes wrong, a line each, and the figures so far each month", "--wrong", "FILE"),
         file("measure nothing, write the life there for bench recall and other ways of finding", "--write", "FILE"),
     )),
 )  # fmt: skip

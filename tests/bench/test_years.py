@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from moechat.bench import recall, years
 from moechat.bench.dataset import read
 from moechat.bench.life import Language, Life
+from moechat.model import Fact, FactDraft
 
 
 def said(language: Language, seed: int) -> list[tuple[str, str, str]]:
@@ -46,3 +48,20 @@ def test_a_life_as_a_file_is_read_by_the_bench_of_recall(tmp_path: Path) -> None
     assert haystack.size > 300 and len(haystack.questions) > 10
     assert all(question.counts for question in haystack.questions)
     assert recall.further(haystack, [haystack])["small_talk"]
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "is_said"),
+    [
+        (FactDraft("The user lives in Thornley", (), keyword="home", target="Thornley"), "thornley wharf", True),
+        (
+            FactDraft("The user lives in Thornley Wharf", (), keyword="home", target="Thornley Wharf"),
+            "thornley wharf",
+            True,
+        ),
+        (FactDraft("用户不住在青石里", (), keyword="住址", target="青石里", polarity=-1), "青石里", False),
+        (FactDraft("用户的专业是设计", (), keyword="专业", target="设计"), "远山设计", False),
+    ],
+)
+def test_a_value_is_told_as_so_by_its_name_or_the_beginning_of_it(fact: FactDraft, value: str, is_said: bool) -> None:
+    assert years.says(Fact("x", datetime(2026, 5, 3, tzinfo=UTC), fact), value) is is_said
