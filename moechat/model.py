@@ -155,6 +155,11 @@ class Event:
     emotion: str = ""
     quote: str = ""
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it is planned, promised or begun, and not over."""
+        return self.status in ("planned", "open")
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:

@@ -87,9 +87,7 @@ def letter(layers: Layers) -> Letter:
     )
     now = layers.now()
     days = [one for one in layers.days.all_of(now) if one.id not in archived] if layers.config().recall.days else []
-    moving = [
-        one for one in layers.episodic.open_matters(now) if _is_own(one) and one.event.status not in ("planned", "open")
-    ]
+    moving = [one for one in layers.episodic.open_matters(now) if _is_own(one) and not one.event.is_ahead]
     matters = moving[:MOST_MATTERS]
     # Each memory stands in one part alone.
     elsewhere = {*(one.id for one in shared), *(one.id for one in days), *(one.id for one in matters)}
@@ -117,7 +115,7 @@ def letter(layers: Layers) -> Letter:
         ids = layers.store.search.listed([kind], limit=4 * LATELY)
         episodes = layers.store.findings.by_ids(ids)
         there = [episodes[id_] for id_ in ids if id_ in episodes and id_ not in elsewhere]
-        fitting = [one for one in there if one.event.mark != "delicate" and one.event.status not in ("planned", "open")]
+        fitting = [one for one in there if one.event.mark != "delicate" and not one.event.is_ahead]
         return sorted(map(as_told, fitting), key=lambda one: one.at or now, reverse=True)[:LATELY]
 
     def as_told(episode: Episode) -> Sentence:

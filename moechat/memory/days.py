@@ -248,7 +248,7 @@ def due(
     for node in reversed(store.tree.nodes.values()) if days else ():
         if not node.at or datetime.fromisoformat(node.at) < midnight:
             break
-        for hit in node.variant.hits if node.variant and node.id != answered_now else ():
+        for hit in node.hits if node.id != answered_now else ():
             if hit.get("recipe") == RECIPE:
                 held.setdefault(str(hit["id"]), []).append(node.variant.char if node.variant else "")
     there = [

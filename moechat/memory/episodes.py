@@ -235,7 +235,7 @@ class Episodes:
             self.by_source.setdefault(source, []).append(position)
         for word in {word.casefold() for word in [*event.keywords, event.subject, event.object] if word}:
             self._keywords.setdefault(word, array("q")).append(position)
-        if event.status in ("planned", "open"):
+        if event.is_ahead:
             self._planned[position] = event.happened or (episode.since, episode.since)
         if event.mark == "delicate":
             self._delicate[position] = (episode.id, event.sources, event.text)

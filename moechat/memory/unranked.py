@@ -106,7 +106,7 @@ def _used_lately(store: Store, talk: str) -> bool:
     """Whether one was in a prompt of the last messages, the one that is answered now aside."""
     answered_now = store.tree.leaf(talk)
     lately = [node for node in islice(reversed(store.tree.nodes.values()), APART) if node.id != answered_now]
-    return any(hit.get("recipe") == OURS for node in lately if node.variant for hit in node.variant.hits)
+    return any(hit.get("recipe") == OURS for node in lately for hit in node.hits)
 
 
 # ---- her daybook: what she wrote of each day. It is a record that nothing is made from, and it comes up only where her day is

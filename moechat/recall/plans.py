@@ -66,7 +66,7 @@ def is_due(event: Event, now: datetime, character: str) -> bool:
 def is_promise(event: Event, character: str) -> bool:
     """Whether the character, who has this name, has promised it and nothing is heard of it yet."""
     is_own = event.subject.casefold() in (*CHARACTER, character.casefold())
-    return event.status in ("planned", "open") and is_own and event.mark != "delicate"
+    return event.is_ahead and is_own and event.mark != "delicate"
 
 
 def was_asked(store: Store, plan: Episode) -> bool:
@@ -132,7 +132,7 @@ def keep(store: Store, exchanges: Iterable[Exchange], character: str) -> None:
     after them, and that the user answers."""
     for exchange in exchanges:
         node = store.tree.nodes.get(exchange.id)
-        hits = node.variant.hits if node and node.variant else ()
+        hits = node.hits if node else ()
         at, state = exchange.at.isoformat(), store.state
         lately = (exchange.at - OVERDUE).isoformat()
         open_ = [id_ for id_, (_, asked_at, answered) in state.plans.items() if asked_at > lately and not answered]
@@ -155,7 +155,7 @@ def keep(store: Store, exchanges: Iterable[Exchange], character: str) -> None:
 
 def became(store: Store, exchanges: set[str], now: datetime) -> dict[str, list[Episode]]:
     """The plans of these exchanges that are to come, and the later events that closed one, by exchange."""
-    plans = [e for e in store.findings.citing(sorted(exchanges)) if e.event.status in ("planned", "open")]
+    plans = [e for e in store.findings.citing(sorted(exchanges)) if e.event.is_ahead]
     if not plans:
         return {}
     hidden = store.hidden()

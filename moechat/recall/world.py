@@ -50,7 +50,7 @@ def so_far(tree: Tree, own: str, talk: str, *, greets: bool = False) -> SoFar:
     fired_at: dict[str, int] = {}
     for place, id_ in enumerate(ids[:MAX_EXCHANGES]):
         node = tree.nodes.get(id_)
-        for row in node.variant.hits if node and node.variant else ():
+        for row in node.hits if node else ():
             if row.get("why", STICKY) != STICKY:
                 fired_at.setdefault(str(row.get("id", "")), 2 * (len(ids) - place) - 1 + greets)
     return SoFar(2 * len(ids) + 1 + greets, fired_at)
@@ -61,7 +61,7 @@ def fires(store: Store) -> list[dict[str, str]]:
     rows = []
     for id_ in store.tree.numbered():
         node = store.tree.nodes.get(id_)
-        for row in node.variant.hits if node and node.variant else ():
+        for row in node.hits if node else ():
             if "why" in row:
                 rows.append(
                     {"time": node.at if node else "", "exchange": id_, "id": str(row["id"]), "why": str(row["why"])}

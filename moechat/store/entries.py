@@ -219,8 +219,7 @@ STATE = Entries(
     }
 )
 
-_TEXTS = list_of(is_text)
-REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": _TEXTS})
+REFUSED = Shape({"at": is_moment, "kind": is_text, "text": is_text, "why": is_text, "sources": list_of(is_text)})
 
 
 # ---- what they are about
@@ -293,9 +292,11 @@ class Node:
 
     @property
     def status(self) -> Status:
-        if self.variant:
-            return self.variant.status
-        return "done" if self.settled else "streaming"
+        return self.variant.status if self.variant else "done" if self.settled else "streaming"
+
+    @property
+    def hits(self) -> Collection[dict[str, Any]]:
+        return self.variant.hits if self.variant else ()
 
     def exchange(self) -> Exchange:
         at, char = datetime.fromisoformat(self.at), self.variant.char if self.variant else ""

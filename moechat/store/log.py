@@ -130,7 +130,7 @@ class Log:
         """Say what the reply that is about to stream rests on: exchanges, episodes and facts by id."""
         key = self._keys.get(id_, "")
         if "+" in key:
-            ids = {*ids, *(hit["id"] for hit in _hits(self._unit.tree.node(id_)) if "id" in hit)}
+            ids = {*ids, *(hit["id"] for hit in self._unit.tree.node(id_).hits if "id" in hit)}
         else:
             key = self._keys[id_] = secrets.token_hex(4)
         self._unit.replies.rest(id_, ids, key)
@@ -165,7 +165,7 @@ class Log:
             unit.replies.release(id_)
             return unit.exchanges.get(id_)
         if goes_on_with(reply.key) is not None:
-            reply.hits = [*reply.hits, *(hit for hit in _hits(unit.tree.node(id_)) if hit not in reply.hits)]
+            reply.hits = [*reply.hits, *(hit for hit in unit.tree.node(id_).hits if hit not in reply.hits)]
         entry = variant_entry(id_, reply)
         keep = True
         try:
@@ -261,12 +261,9 @@ class Log:
         exchange. With an exchange, the events that cite it are counted, too.
         """
         unit = self._unit
-        used: dict[str, None] = {}
-        for entry in entries:
-            variant = unit.tree.nodes[entry["id"]].variant if entry["op"] == "settle" else None
-            for hit in variant.hits if variant else ():
-                if "id" in hit and "dropped" not in hit:
-                    used[hit["id"]] = None
+        settled = [unit.tree.nodes[entry["id"]] for entry in entries if entry["op"] == "settle"]
+        hits = (hit for node in settled for hit in node.hits)
+        used = dict.fromkeys(hit["id"] for hit in hits if "id" in hit and "dropped" not in hit)
         citing = unit.findings.citing(list(used))
         used |= dict.fromkeys(episode.id for episode in citing if episode.kind == "event")
         unit.state.touch(list(used), unit.clock.now())
@@ -386,10 +383,6 @@ class Log:
         raise NotFound(f"exchange {id_!r} stands in a day file without a log entry; edit the day file instead")
 
 
-def _hits(node: Node) -> Collection[dict[str, Any]]:
-    return node.variant.hits if node.variant else ()
-
-
 def stamp_of(key: str, id_: str) -> str:
     """The random id that an exchange carries. Of one that was sent with a key, it tells whether another request is the same one
     sent again, to whichever process."""
@@ -413,4 +406,4 @@ def _broken_off(part: Part, node: Node) -> Variant:
     if part.withheld:
         return Variant("", "failed", "withheld")
     broken = Variant(part.text, "stopped" if part.text else "failed", BROKEN_OFF)
-    return replace(broken, key=part.key, hits=_hits(node)) if "+" in part.key else broken
+    return replace(broken, key=part.key, hits=node.hits) if "+" in part.key else broken

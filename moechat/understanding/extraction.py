@@ -120,7 +120,7 @@ def _is_found_in(exchanges: Sequence[Exchange], standing: Sequence[Fact | Episod
 def line(finding: Fact | Episode) -> str:
     """A finding as the model sees it; a plan with its days."""
     text = " ".join(said_by(finding)[0].split())
-    if isinstance(finding, Fact) or finding.event.status not in ("planned", "open"):
+    if isinstance(finding, Fact) or not finding.event.is_ahead:
         return text
     days = sorted({f"{moment:%Y-%m-%d}" for moment in finding.event.happened or ()})
     label = _PLAN[tongue_of(text)][finding.event.status]

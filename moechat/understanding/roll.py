@@ -395,7 +395,7 @@ class Roller:
         newest = view.episodes(range(max(0, len(view) - NEWEST_EVENTS), len(view)))
         plans = [
             e for e in newest
-            if e.event.status in ("planned", "open") and e.by in ("rules", "model") and not ids.issuperset(e.event.sources)
+            if e.event.is_ahead and e.by in ("rules", "model") and not ids.issuperset(e.event.sources)
         ]  # fmt: skip
         by_rules = (one for one in earlier if isinstance(one, Episode) and one.by == "rules")
         closed_here = dict.fromkeys(id_ for one in by_rules for id_ in one.supersedes)
