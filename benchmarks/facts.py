@@ -155,7 +155,7 @@ class Room:
         who = {"name": probe.character_name, "user_name": probe.user_name, "language": probe.language}
         with self.bench.opened(self.home, who, NOW, changed) as (agent, _):
             if not agent.store.findings.facts():
-                agent.store.findings.put_facts(probe.facts)
+                agent.store.findings.put(probe.facts)
                 upkeep.fill(agent.layers, lambda done, of: None)
             came = []
             for said in probe.messages:

@@ -68,8 +68,8 @@ def fill(house: House, events: int, known: int, words: list[str]) -> None:
     said, told = episodes(events, words, rng)
     agent.store.days.add(said)
     for start in range(0, len(told), 2000):
-        agent.store.findings.put_episodes(told[start : start + 2000])
-    agent.store.findings.put_facts(facts(known, words, rng))
+        agent.store.findings.put(told[start : start + 2000])
+    agent.store.findings.put(facts(known, words, rng))
     agent.finish()
     agent.settle_indexes()
 

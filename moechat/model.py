@@ -189,6 +189,15 @@ class Episode:
         """The moment from which it counts, in order and in age."""
         return self.at or LONG_AGO
 
+    @property
+    def text(self) -> str:
+        return self.event.text
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The exchanges that it rests on."""
+        return self.event.sources
+
 
 @dataclass(frozen=True, slots=True)
 class FactDraft:
@@ -246,6 +255,11 @@ class Fact:
     @property
     def text(self) -> str:
         return self.draft.text
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The exchanges that it rests on."""
+        return self.draft.sources
 
 
 NEW_LORE_FILE = "world_book.yaml"

@@ -59,7 +59,7 @@ class Owner:
         event = Event(text, tuple(sources))
         id_ = derived_id(text, event.sources)
         at = self.home.clock.now()
-        self.store.findings.put_episodes([Episode(id_, at, event, "reflection", "model", tuple(evidence), 1, expires)])
+        self.store.findings.put([Episode(id_, at, event, "reflection", "model", tuple(evidence), 1, expires)])
         return id_
 
     def mark(self, op: str, *ids: str) -> None:

@@ -35,5 +35,5 @@ def lived(agent: Agent) -> list[str]:
         expires=now + timedelta(days=30),
     )  # fmt: skip
     with agent.store.writing():
-        agent.store.findings.put_episodes([*slices, thought])
+        agent.store.findings.put([*slices, thought])
     return [one.id for one in slices]

@@ -310,7 +310,7 @@ class Twins:
             ids, expires = tuple(one.id for one in evidence), self.clock.now() + timedelta(days=30)
             id_ = derived_id(event.text, sources)
             thought = Episode(id_, self.clock.now(), event, "reflection", "model", ids, 1, expires)
-            self.both(lambda store: store.findings.put_episodes([thought]))
+            self.both(lambda store: store.findings.put([thought]))
 
     def by_owner(self) -> None:
         """The owner writes a fact or an event, or corrects one."""
@@ -318,29 +318,29 @@ class Twins:
         ids = [e.id for e in self.filed()[-3:]] if self.random.random() < 0.6 else []
         fact, facts = self._fact(ids, "owner"), self.lists.findings.facts()
         if choice == 0:
-            self.both(lambda store: store.findings.put_facts([fact]))
+            self.both(lambda store: store.findings.put([fact]))
         elif choice == 1 and facts:
             old = self.random.choice(facts)
             new = replace(old, draft=replace(old.draft, text=fact.text + "！"), by="owner")
-            self.both(lambda store: store.findings.put_facts([new]))
+            self.both(lambda store: store.findings.put([new]))
         elif choice == 2:
             key = formats.OWN + derived_id(fact.text, (self.clock.now().isoformat(),))
             event = self._event(ids or [key])
             episode = Episode(derived_id(event.text, event.sources), self.clock.now(), event, "event", "owner")
-            self.both(lambda store: store.findings.put_episodes([episode]))
+            self.both(lambda store: store.findings.put([episode]))
         elif choice == 3 and self.episodes():
             one = self.random.choice(self.episodes())
             others = [e.id for e in self.episodes() if e.id != one.id][:1]
             changed = replace(
                 one, event=replace(one.event, text=one.event.text + "了"), by="owner", supersedes=tuple(others)
             )
-            self.both(lambda store: store.findings.put_episodes([changed]))
+            self.both(lambda store: store.findings.put([changed]))
 
     def drop_some(self) -> None:
         facts = [fact.id for fact in self.lists.findings.facts() if self.random.random() < 0.2]
         episodes = [episode.id for episode in self.episodes() if self.random.random() < 0.2]
-        self.both(lambda store: store.findings.drop_facts(facts))
-        self.both(lambda store: store.findings.drop_episodes(episodes))
+        self.both(lambda store: store.findings.take_out(facts))
+        self.both(lambda store: store.findings.take_out(episodes))
 
     def mark(self) -> None:
         """The archive, pins and uses, as the keeper writes them."""
@@ -437,16 +437,16 @@ class Twins:
             text = self.random.choice(["用户怕狗", "user plays Go"])
             self._write_by_hand(disk.CORE, f"hand-{len(text)}", f"hand-{len(text)}: {text}\n".encode())
             fact = Fact(f"hand-{len(text)}", None, FactDraft(text, ()), by="owner")
-            self.by_hand(lambda store: store.findings.put_facts([fact]))
+            self.by_hand(lambda store: store.findings.put([fact]))
         elif facts and choice == 1:
             old = self.random.choice(facts)
             new = replace(old, draft=replace(old.draft, text=old.text + "（改）"), by="owner")
             self._write_by_hand(disk.CORE, old.id, formats.fact_entry(replace(new, by=old.by)))
-            self.by_hand(lambda store: store.findings.put_facts([new]))
+            self.by_hand(lambda store: store.findings.put([new]))
         elif facts:
             id_ = self.random.choice(facts).id
             self._write_by_hand(disk.CORE, id_, b"")
-            self.by_hand(lambda store: store.findings.drop_facts([id_]))
+            self.by_hand(lambda store: store.findings.take_out([id_]))
 
     def edit_notes(self) -> None:
         if not (episodes := self.episodes()):
@@ -460,11 +460,11 @@ class Twins:
             new = replace(old, event=replace(old.event, text=old.event.text + "（改）"))
             episodes = tuple(new if episode.id == old.id else episode for episode in noted.episodes)
             self._write_by_hand(name, noted.key, notes_entry(replace(noted, episodes=episodes)))
-            self.by_hand(lambda store: store.findings.put_episodes([replace(new, by="owner")]))
+            self.by_hand(lambda store: store.findings.put([replace(new, by="owner")]))
         else:
             left = replace(noted, episodes=tuple(episode for episode in noted.episodes if episode.id != old.id))
             self._write_by_hand(name, noted.key, b"" if left.is_empty else notes_entry(left))
-            self.by_hand(lambda store: store.findings.drop_episodes([old.id]))
+            self.by_hand(lambda store: store.findings.take_out([old.id]))
 
     def _write_by_hand(self, name: str, key: str, block: bytes) -> None:
         path = self.folder / name

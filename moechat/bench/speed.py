@@ -66,8 +66,8 @@ def write(folder: Path, entries: int, facts: int = corpus.FACTS) -> None:
     with house(folder, SetClock(corpus.NOW), HashEmbedder(DIM)) as opened:
         agent, diary = opened.agent(CHARACTER), corpus.exchanges(entries)
         agent.store.imports.add(diary, talk="past", by="rules")
-        agent.store.findings.put_episodes(corpus.episodes(diary, agent.config.forgetting.cap))
-        agent.store.findings.put_facts(corpus.facts(diary, facts))
+        agent.store.findings.put(corpus.episodes(diary, agent.config.forgetting.cap))
+        agent.store.findings.put(corpus.facts(diary, facts))
         agent.finish()
         agent.layers.read_all()
         agent.layers.embed(threading.Event())

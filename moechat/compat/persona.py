@@ -155,7 +155,7 @@ def _write(persona: Persona, folder: Path, zone: tzinfo | None, language: Langua
         if imported.exchanges:
             store.imports.add(imported.exchanges, talk="import", by="author")
         if imported.episodes:
-            store.findings.put_episodes(imported.episodes)
+            store.findings.put(imported.episodes)
     finally:
         store.close()
     shutil.rmtree(index_folder(folder), ignore_errors=True)  # it is made anew where the character will lie

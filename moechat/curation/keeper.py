@@ -87,6 +87,9 @@ class Keeper(Catalogue):
 
     # ---- changing
 
+    def _put(self, *findings: Fact | Episode) -> None:
+        self.change(lambda: self._store.findings.put(findings))
+
     def edit(self, id_: str, text: str) -> Memory:
         """Give a memory other words. It becomes the owner's, with the id that it has; an exchange is corrected."""
         if not text.strip():
@@ -98,11 +101,9 @@ class Keeper(Catalogue):
             words = storable(text)
             self.change(lambda: self._store.log.correct(id_, user=words))
         elif (fact := self._fact(id_)) is not None:
-            mine = replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False)
-            self.change(lambda: self._store.findings.put_facts([mine]))
+            self._put(replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False))
         elif (episode := self._episode(id_)) is not None:
-            changed = replace(episode, event=replace(episode.event, text=text), by="owner")
-            self.change(lambda: self._store.findings.put_episodes([changed]))
+            self._put(replace(episode, event=replace(episode.event, text=text), by="owner"))
         return self.get(id_).memory
 
     def edit_event(self, id_: str, **details: Any) -> Memory:
@@ -115,9 +116,8 @@ class Keeper(Catalogue):
         details["precision"] = precision_of(*span) if span else "unknown"
         if "keywords" in details:
             details["keywords"] = tuple(details["keywords"])
-        changed = replace(episode, event=replace(episode.event, **details), by="owner")
         self.undo.note([id_])
-        self.change(lambda: self._store.findings.put_episodes([changed]))
+        self._put(replace(episode, event=replace(episode.event, **details), by="owner"))
         return self.get(id_).memory
 
     def together(self, ids: Sequence[str]) -> str:
@@ -135,10 +135,7 @@ class Keeper(Catalogue):
             _one_fact(facts, self._said(facts[-1].draft, text.strip())) if facts else _one_event(events, text.strip())
         )
         self.undo.note([*ids, made.id])
-        if isinstance(made, Fact):
-            self.change(lambda: self._store.findings.put_facts([made]))
-        else:
-            self.change(lambda: self._store.findings.put_episodes([made]))
+        self._put(made)
         return self.get(made.id).memory
 
     def _said(self, draft: FactDraft, text: str) -> FactDraft:
@@ -172,9 +169,8 @@ class Keeper(Catalogue):
         self._store.follow()
         id_ = derived_id(draft.text, ())
         meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft) != "other"]
-        fact = Fact(id_, self.now(), draft, tuple(f.id for f in meets), "owner")
         self.undo.note([id_])
-        self.change(lambda: self._store.findings.put_facts([fact]))
+        self._put(Fact(id_, self.now(), draft, tuple(f.id for f in meets), "owner"))
         return self.get(id_).memory
 
     def add_event(
@@ -202,9 +198,8 @@ class Keeper(Catalogue):
             text, key, now, span, self._layers.topics,
             place=place.strip(), keywords=keywords, topic=topic.strip(), importance=importance,
         )  # fmt: skip
-        made = Episode(id_, by_hand.dated(span, now), event, "event", "owner")
         self.undo.note([id_])
-        self.change(lambda: self._store.findings.put_episodes([made]))
+        self._put(Episode(id_, by_hand.dated(span, now), event, "event", "owner"))
         forgetting.restore(self._store, [id_])  # where it lay in the archive
         return self.get(id_).memory
 
@@ -229,18 +224,12 @@ class Keeper(Catalogue):
     def confirm(self, ids: Sequence[str]) -> list[Memory]:
         """Say that findings in doubt are true: they stand as confirmed from now on. Returns those that were in doubt."""
         self._require(ids)
-        facts = [replace(one, confirmed=True) for one in self.facts(ids) if one.confirmed is False]
-        events = [replace(one, confirmed=True) for one in self.events(ids) if one.confirmed is False]
-        doubted = [*(one.id for one in facts), *(one.id for one in events)]
-
-        def put() -> None:
-            self._store.findings.put_facts(facts)
-            self._store.findings.put_episodes(events)
-
+        findings: list[Fact | Episode] = [*self.facts(ids), *self.events(ids)]
+        doubted = [replace(one, confirmed=True) for one in findings if one.confirmed is False]
         if doubted:
-            self.undo.note(doubted)
-            self.change(put)
-        return self.memories(doubted)
+            self.undo.note([one.id for one in doubted])
+            self._put(*doubted)
+        return self.memories(one.id for one in doubted)
 
     def end(self, ids: Sequence[str]) -> list[Memory]:
         """Say that these hold no longer: facts are told as what was, plans not any more; boundaries and pages of her
@@ -256,7 +245,7 @@ class Keeper(Catalogue):
             rulings.append(Fact(derived_id(text, (id_,)), self.now(), draft, (id_,), "owner"))
         self.undo.note([*ids, *(one.id for one in rulings)])
         if rulings:
-            self.change(lambda: self._store.findings.put_facts(rulings))
+            self._put(*rulings)
         forgetting.archive(self._store, lifted)
         return self.memories(ids)
 

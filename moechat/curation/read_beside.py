@@ -40,12 +40,12 @@ def with_read_beside(unit: Store, lost: Gone) -> Gone:
         made.update(id_ for call in calls if not lost_ids.isdisjoint(call["shown"]) for id_ in call["cites"])
         looked_at = sorted((near | made) - out)
         episodes |= {e.id: e for e in [*unit.findings.citing(looked_at), *unit.findings.by_ids(looked_at).values()]}
-        facts = [one for one in unit.findings.facts() if not set(looked_at).isdisjoint(_sources_of(one))]
+        facts = [one for one in unit.findings.facts() if not set(looked_at).isdisjoint(one.sources)]
         both: list[Episode | Fact] = [*episodes.values(), *facts]
         own = [one for one in both if one.by in ("rules", "model")]
-        findings = [one for one in own if out.isdisjoint((one.id, *_sources_of(one)))]
-        leaks = [one for one in findings if _tells(unit, gone_words, _sources_of(one), _texts_of(one))]
-        anew |= dict.fromkeys(id_ for one in leaks if not _is_thought(one) for id_ in _sources_of(one))
+        findings = [one for one in own if out.isdisjoint((one.id, *one.sources))]
+        leaks = [one for one in findings if _tells(unit, gone_words, one.sources, _texts_of(one))]
+        anew |= dict.fromkeys(id_ for one in leaks if not _is_thought(one) for id_ in one.sources)
         for id_, note in unit.findings.notes_of(looked_at).items():
             anew |= {id_: None} if _tells(unit, gone_words, (id_,), (note.tag, *note.keywords)) else {}
         for one in unit.findings.refused():
@@ -55,8 +55,8 @@ def with_read_beside(unit: Store, lost: Gone) -> Gone:
             break
         lost_ids.update(one.id for one in leaks)
     thoughts = [one for one in leaks if isinstance(one, Episode) and _is_thought(one)]
-    rest = [one for one in findings if one.id not in lost_ids and anew.keys().isdisjoint(_sources_of(one))]
-    beside = [one.id for one in rest if one.by == "model" and made.intersection((one.id, *_sources_of(one)))]
+    rest = [one for one in findings if one.id not in lost_ids and anew.keys().isdisjoint(one.sources)]
+    beside = [one.id for one in rest if one.by == "model" and made.intersection((one.id, *one.sources))]
     names = filter(None, [*(talk.title for talk in unit.tree.talks.values()), *(new for _, new in unit.state.topics)])
     return replace(
         lost, episodes=[*lost.episodes, *thoughts], anew=[id_ for id_ in anew if id_ in unit.tree], beside=beside,
@@ -66,10 +66,6 @@ def with_read_beside(unit: Store, lost: Gone) -> Gone:
 
 def _is_thought(finding: Episode | Fact) -> bool:
     return isinstance(finding, Episode) and finding.kind == "reflection"
-
-
-def _sources_of(finding: Episode | Fact) -> Sequence[str]:
-    return finding.event.sources if isinstance(finding, Episode) else finding.draft.sources
 
 
 def _texts_of(finding: Episode | Fact, *, but: Collection[str] = ()) -> list[str]:

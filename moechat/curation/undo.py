@@ -21,8 +21,7 @@ MOST = 20
 class Before:
     """Memories by id as they stood: None was not there. ``words`` are the user's in an exchange."""
 
-    facts: Mapping[str, Fact | None]
-    episodes: Mapping[str, Episode | None]
+    findings: Mapping[str, Fact | Episode | None]
     words: Mapping[str, str]
     pinned: set[str]
     archived: set[str]
@@ -42,14 +41,11 @@ class Undo:
         """A change of these is about to be made."""
         store = self._store
         ids = forgetting.with_replaced(ids, store.findings.links())
-        facts = {fact.id: fact for fact in store.findings.facts() if fact.id in ids}
-        episodes = store.findings.by_ids(ids)
-        exchanges = store.exchanges.of([id_ for id_ in ids if id_ not in facts and id_ not in episodes])
-        findings = [id_ for id_ in ids if id_ not in exchanges]
+        there: Mapping[str, Fact | Episode] = {**store.findings.fact_book().of(ids), **store.findings.by_ids(ids)}
+        exchanges = store.exchanges.of([id_ for id_ in ids if id_ not in there])
         self._changes.append(
             Before(
-                {id_: facts.get(id_) for id_ in findings},
-                {id_: episodes.get(id_) for id_ in findings},
+                {id_: there.get(id_) for id_ in ids if id_ not in exchanges},
                 {id_: one.user for id_, one in exchanges.items()},
                 {id_ for id_ in ids if id_ in store.state.pinned},
                 {id_ for id_ in ids if id_ in store.state.archived},
@@ -65,13 +61,9 @@ class Undo:
         if not self._changes:
             return []
         before, store = self._changes.pop(), self._store
-        ids = [*before.facts, *before.words]
-        there = {fact.id for fact in store.findings.facts()}
-        store.findings.drop_facts([id_ for id_, fact in before.facts.items() if fact is None and id_ in there])
-        made = store.findings.by_ids([id_ for id_, episode in before.episodes.items() if episode is None])
-        store.findings.drop_episodes(list(made))
-        store.findings.put_facts([fact for fact in before.facts.values() if fact])
-        store.findings.put_episodes([episode for episode in before.episodes.values() if episode])
+        ids = [*before.findings, *before.words]
+        store.findings.take_out([id_ for id_, one in before.findings.items() if one is None])
+        store.findings.put(one for one in before.findings.values() if one)
         for id_, exchange in store.exchanges.of(list(before.words)).items():
             if exchange.user != before.words[id_]:
                 store.log.correct(id_, user=before.words[id_])

@@ -173,18 +173,18 @@ def _erase(unit: Unit, ids: frozenset[str]) -> None:
     by_day = itertools.groupby(rows.values(), lambda row: local(row.exchange.at, unit.zone).date())
     days = [[row.exchange.id for row in day] for _, day in by_day]
     own_facts = [fact.id for fact in findings.facts() if fact.by == "owner" and fact.id in ids]
-    findings.drop_facts(own_facts)  # Before its sources go: by itself it would get another id, and stay.
-    findings.drop_episodes([one.id for one in findings.by_ids(list(ids)).values() if one.by == "owner"])
+    findings.take_out(own_facts)  # Before its sources go: by itself it would get another id, and stay.
+    findings.take_out([one.id for one in findings.by_ids(list(ids)).values() if one.by == "owner"])
     for part in _slices(_cited_by_owner(unit, [*rows, *unfiled])):
         findings.uncite(part, anew=True)
     for part in [*(part for day in days for part in _slices(day)), *_slices(unfiled)]:
         findings.drop(part)
         with unit.writing("forget words"):
             unit.days.remove(part)
-    for part in _slices(sorted(findings.rows_of(list(ids)))):
-        findings.drop_episodes(part)
-    for part in _slices([fact.id for fact in findings.facts() if fact.id in ids]):
-        findings.drop_facts(part)
+    for part in _slices(
+        [*sorted(findings.rows_of(list(ids))), *(fact.id for fact in findings.facts() if fact.id in ids)]
+    ):
+        findings.take_out(part)
     findings.unlink(ids)
     with unit.writing("forget reflections"):
         unit.reflected.without(ids)

@@ -215,48 +215,39 @@ class Findings(FindingRecords, ABC):
             self._write_facts({fact.id: fact for fact in facts})
             self._change_refused(lambda _: list(refused))
 
-    def put_facts(self, facts: Sequence[Fact]) -> None:
-        """Add or replace facts, as they are."""
-        with self._owner.writing("put facts"):
-            self._owner.written_anew(fact.id for fact in facts)
-            self._write_facts({fact.id: fact for fact in facts})
-
-    def put_episodes(self, episodes: Sequence[Episode]) -> None:
-        """Add or replace episodes, as they are, in the notes of the first exchange that each rests on.
+    def put(self, findings: Iterable[Fact | Episode]) -> None:
+        """Add or replace findings, as they are; episodes in the notes of the first exchange that each rests on.
 
         An episode whose exchange is not filed (or is none of ours) gets a record of notes of its own, in the file of its day.
         """
-        with self._owner.writing("put episodes"):
+        with self._owner.writing("put"):
+            findings = list(findings)
+            episodes = [one for one in findings if isinstance(one, Episode)]
+            self._owner.written_anew(one.id for one in findings)
+            self._write_facts({one.id: one for one in findings if isinstance(one, Fact)})
             added: dict[str, list[Episode]] = {}
             for episode in episodes:
-                added.setdefault(episode.event.sources[0], []).append(episode)
+                added.setdefault(episode.sources[0], []).append(episode)
             ids = {episode.id for episode in episodes}
-            self._owner.written_anew(ids)
-            before = self._noted(added, ids)
+            before = self._noted(added, ids) if episodes else []
             new = [Noted(key) for key in added if all(noted.key != key for noted in before)]
             ordered = sorted([*before, *new], key=lambda noted: noted.key not in added)  # added first, then removed
             self._write_notes([_with(noted, added.pop(noted.key, ()), ids) for noted in ordered])
 
-    def drop_episodes(self, ids: Sequence[str]) -> None:
-        """Take episodes out of their notes, whoever wrote them; what they rested on stays. What replaced one of them
-        replaces what that one had replaced."""
-        with self._owner.writing("drop episodes"):
-            self.put_episodes(_heirs(self.by_ids(ids).values(), self.superseding()))
+    def take_out(self, ids: Collection[str]) -> None:
+        """Take findings out, whoever wrote them; what they rested on stays. What replaced one of them replaces what that one had
+        replaced."""
+        with self._owner.writing("take out"):
+            facts, episodes = self.fact_book().of(ids), self.by_ids(list(ids))
+            heirs = {one.id: one for one in _heirs(facts.values(), self.facts())} if facts else {}
+            self._write_facts({**heirs, **dict.fromkeys(facts)})
+            self.put(_heirs(episodes.values(), self.superseding()))
             self._write_notes([_with(noted, (), ids) for noted in self._noted((), ids)])
-
-    def drop_facts(self, ids: Sequence[str]) -> None:
-        """Take facts out of core memory, whoever wrote them; what they rested on stays. What replaced one of them
-        replaces what that one had replaced."""
-        with self._owner.writing("drop facts"):
-            facts = self.facts()
-            heirs = _heirs([fact for fact in facts if fact.id in ids], facts)
-            self._write_facts({**{fact.id: fact for fact in heirs}, **dict.fromkeys(ids)})
 
     def unlink(self, ids: Collection[str]) -> None:
         """No finding names these any longer as what it replaced."""
         with self._owner.writing("unlink"):
-            self.put_facts(_unlinked(self.facts(), ids))
-            self.put_episodes(_unlinked(self.superseding(), ids))
+            self.put([*_unlinked(self.facts(), ids), *_unlinked(self.superseding(), ids)])
 
     def uncite(self, ids: Collection[str], *, anew: bool = False) -> None:
         """What the owner wrote or corrected no longer names these exchanges; it stays, by itself where none is left.
@@ -269,8 +260,8 @@ class Findings(FindingRecords, ABC):
             new_facts = [_fact_without(fact, ids, anew) for fact in facts]
             new_episodes = [_episode_without(episode, ids, anew) for episode in episodes]
             self._write_facts({**dict.fromkeys(fact.id for fact in facts), **{fact.id: fact for fact in new_facts}})
-            self.put_episodes(new_episodes)
-            self.drop_episodes([old.id for old, new in zip(episodes, new_episodes, strict=True) if old.id != new.id])
+            self.put(new_episodes)
+            self.take_out([old.id for old, new in zip(episodes, new_episodes, strict=True) if old.id != new.id])
             ids_before = [*(fact.id for fact in facts), *(episode.id for episode in episodes)]
             ids_after = [*(fact.id for fact in new_facts), *(episode.id for episode in new_episodes)]
             for old_id, new_id in zip(ids_before, ids_after, strict=True):
@@ -288,7 +279,7 @@ class Findings(FindingRecords, ABC):
             self._owner.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
             steps: tuple[Callable[[Sequence[str]], None], ...] = (
                 *([self.uncite] if uncites else []),
-                lambda ids: self.drop_facts([fact.id for fact in self._facts_citing(ids)]),
+                lambda ids: self.take_out([fact.id for fact in self._facts_citing(ids)]),
                 lambda ids: self._change_refused(
                     lambda before: [one for one in before if set(ids).isdisjoint(one.sources)]
                 ),
@@ -320,7 +311,7 @@ class Findings(FindingRecords, ABC):
     def _drop_notes(self, ids: Sequence[str]) -> None:
         """Remove the notes of ``ids`` and every episode that cites one of them; what the owner wrote stays."""
         lost = [episode for episode in self.citing(ids) if episode.by != "owner"]
-        self.put_episodes(_heirs(lost, self.superseding()))
+        self.put(_heirs(lost, self.superseding()))
         gone = {episode.id for episode in lost}
         changes = []
         for noted in self._noted(ids, gone):

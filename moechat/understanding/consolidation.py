@@ -212,7 +212,7 @@ def consolidate(
             text = texts.get(place) or joined([fact.text for fact in group], _subjects(group[0].draft, names))
             sums.append(_sum(group, text, "model" if place in texts else "rules"))
             parts[sums[-1].id] = group
-        store.findings.put_facts(sums)
+        store.findings.put(sums)
         store.state.write([entry for id_, group in parts.items() for entry in _strengthened(store, id_, group)])
     return sums
 

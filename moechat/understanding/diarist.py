@@ -132,5 +132,5 @@ class Diarist:
             draft = FactDraft(text, sources, DAYBOOK, "character", DAYBOOK, day)
             page = Fact(derived_id(text, sources), shown[-1].at, draft)
             store.note_calls([(sources, ids)])
-            store.findings.put_facts([page])
+            store.findings.put([page])
         return page

@@ -221,11 +221,10 @@ class CheckedAnswer:
             return None
         if one.verb == "keep":
             return old
-        text, sources = said_by(old)
         whose = old.draft.entity if isinstance(old, Fact) else _entity(old.event.subject, self._names)
         quote = self._found(one.quote, users_only=whose != "character")
         if quote is None or not self._trusted or (quote.play and one.verb != "never_true"):
-            self._refuse("verdict", f"{one.verb}: {text}: {one.quote}", "verdict", sources)
+            self._refuse("verdict", f"{one.verb}: {old.text}: {one.quote}", "verdict", old.sources)
         elif isinstance(old, Episode) and one.verb in _CLOSING:
             self._close(one, old, quote.exchange)
         elif not (one.verb == "replaced" and self._put_instead(one, old, quote.exchange)):
@@ -303,15 +302,6 @@ def _undated(text: str, told_at: datetime) -> str:
     for span in when.resolve(text, told_at, use="writing"):
         text = undated(text, span.phrase)
     return text
-
-
-def said_by(finding: Fact | Episode) -> tuple[str, tuple[str, ...]]:
-    """(its words, the exchanges it rests on)"""
-    return (
-        (finding.text, finding.draft.sources)
-        if isinstance(finding, Fact)
-        else (finding.event.text, finding.event.sources)
-    )
 
 
 def _entity(name: str, names: tuple[str, str]) -> str:

@@ -21,7 +21,7 @@ from moechat.model import (
 )
 from moechat.settings.prompts import Prompts
 from moechat.understanding import answer
-from moechat.understanding.drafts import CheckedAnswer, said_by
+from moechat.understanding.drafts import CheckedAnswer
 from moechat.when.names import WEEKDAYS, tongue_of
 
 TRIES = 2
@@ -114,12 +114,12 @@ def _size(understanding: Understanding) -> int:
 def _is_found_in(exchanges: Sequence[Exchange], standing: Sequence[Fact | Episode]) -> bool:
     """Whether any of the findings is of these exchanges alone."""
     ids = {exchange.id for exchange in exchanges}
-    return any((sources := said_by(finding)[1]) and ids.issuperset(sources) for finding in standing)
+    return any(finding.sources and ids.issuperset(finding.sources) for finding in standing)
 
 
 def line(finding: Fact | Episode) -> str:
     """A finding as the model sees it; a plan with its days."""
-    text = " ".join(said_by(finding)[0].split())
+    text = " ".join(finding.text.split())
     if isinstance(finding, Fact) or not finding.event.is_ahead:
         return text
     days = sorted({f"{moment:%Y-%m-%d}" for moment in finding.event.happened or ()})

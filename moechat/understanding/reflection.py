@@ -185,7 +185,7 @@ class Reflector:
             self._store()
             mark, gone = self._sound(self._record.value, now)
             if gone:
-                self.store.findings.drop_episodes(gone)
+                self.store.findings.take_out(gone)
                 self.episodes.sync()
             if mark != self._record.value:
                 self._record.write(mark)
@@ -315,7 +315,7 @@ class Reflector:
     def _store(self) -> None:
         """Move the reflections that wait in the record into the notes. It can be repeated."""
         if waiting := self._record.value.unstored:
-            self.store.findings.put_episodes(waiting)
+            self.store.findings.put(waiting)
             self._record.write(replace(self._record.value, unstored=()))
             self.episodes.sync()
 

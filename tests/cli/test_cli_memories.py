@@ -28,7 +28,7 @@ def home(tmp_path: Path) -> Home:
         FactDraft(f"用户住在{city}", (source,), keyword="住址", target=city, single=True) for city in ("杭州", "苏州")
     )
     first = Fact(derived_id(old.text, (source,)), now, old)
-    store.findings.put_facts([first, Fact(derived_id(new.text, (source,)), now, new, (first.id,))])
+    store.findings.put([first, Fact(derived_id(new.text, (source,)), now, new, (first.id,))])
     store.mark_understood([source], "model")
     store.close()
     return home

@@ -53,7 +53,7 @@ WHOLE = Event(
 def put(agent: Agent, event: Event, **more: Any) -> str:
     sources = (source(agent),)
     episode = Episode(derived_id(event.text, sources), NOW, replace(event, sources=sources), **more)
-    agent.store.findings.put_episodes([episode])
+    agent.store.findings.put([episode])
     return episode.id
 
 
@@ -73,7 +73,7 @@ def test_what_a_memory_does_not_have_is_not_shown(agent: Agent) -> None:
     details = agent.memories.get(put(agent, Event("用户搬了家", ("?",))))
     assert set(details.fields) == {"importance"}
     draft = FactDraft("用户怕高", (source(agent),))
-    agent.store.findings.put_facts([Fact("f1", NOW, draft)])
+    agent.store.findings.put([Fact("f1", NOW, draft)])
     assert dict(agent.memories.get("f1").fields) == {"kind": "attribute", "entity": "user", "polarity": 1}
 
 
@@ -81,7 +81,7 @@ def test_a_fact_is_shown_with_every_part_that_it_has(agent: Agent) -> None:
     draft = FactDraft(
         "小林欠用户一顿饭", (source(agent),), "relation", "小林", "欠", "一顿饭", -1, True, True, "delicate"
     )
-    agent.store.findings.put_facts([Fact("f1", NOW, draft, (), "model", True)])
+    agent.store.findings.put([Fact("f1", NOW, draft, (), "model", True)])
     assert dict(agent.memories.get("f1").fields) == {
         "kind": "relation", "entity": "小林", "keyword": "欠", "target": "一顿饭", "polarity": -1, "single": True,
         "generic": True, "consolidated": True, "mark": "delicate",
@@ -90,7 +90,7 @@ def test_a_fact_is_shown_with_every_part_that_it_has(agent: Agent) -> None:
 
 def test_an_exchange_is_shown_with_what_was_understood_of_it(agent: Agent) -> None:
     id_ = put(agent, WHOLE)
-    agent.store.findings.put_facts([Fact("f1", NOW, FactDraft("用户怕高", (source(agent),)))])
+    agent.store.findings.put([Fact("f1", NOW, FactDraft("用户怕高", (source(agent),)))])
     details = agent.memories.get(source(agent))
     assert [one.id for one in details.derived] == ["f1", id_]
     assert details.fields["status"] == "done" and (details.forecast, details.forecast_text) == (None, "")
@@ -127,7 +127,7 @@ def test_a_forecast_as_json_says_when_it_fades(agent: Agent) -> None:
 
 def test_a_memory_without_a_time_is_shown_and_counts_as_the_oldest(agent: Agent) -> None:
     id_ = derived_id("用户怕高", ())
-    agent.store.findings.put_facts([Fact(id_, None, FactDraft("用户怕高", ()))])
+    agent.store.findings.put([Fact(id_, None, FactDraft("用户怕高", ()))])
     [one] = agent.memories.listed(["fact"]).memories
     assert (one.at, as_json(one)["time"]) == (None, "1970-01-01T00:00:00+00:00")
     forecast = agent.memories.get(id_).forecast
@@ -165,7 +165,7 @@ def test_what_goes_first_when_memory_is_full_is_told_so(agent: Agent) -> None:
 
 def test_memories_come_in_the_order_asked_for_each_once(agent: Agent) -> None:
     id_ = put(agent, WHOLE)
-    agent.store.findings.put_facts([Fact("f1", NOW, FactDraft("用户怕高", ()))])
+    agent.store.findings.put([Fact("f1", NOW, FactDraft("用户怕高", ()))])
     found = agent.memories.memories([id_, "nobody", source(agent), "f1", id_])
     assert [(one.id, one.kind) for one in found] == [(id_, "event"), (source(agent), "exchange"), ("f1", "fact")]
 

@@ -139,8 +139,8 @@ def filled(home: Home, store: FileStore, facts: int = 4, episodes: int = 2) -> d
     source = told(store, home.clock, "你好", settle=True)
     known = [fact(f"事实{i}", source) for i in range(facts)]
     happened = [episode(f"经历{i}", source) for i in range(episodes)]
-    store.findings.put_facts(known)
-    store.findings.put_episodes(happened)
+    store.findings.put(known)
+    store.findings.put(happened)
     return {one.text: one.id for one in known} | {one.event.text: one.id for one in happened}
 
 
@@ -167,7 +167,7 @@ def test_looking_at_what_would_go_changes_nothing(home: Home, store: FileStore) 
 
 def test_what_is_pinned_or_written_by_the_owner_stays(home: Home, store: FileStore) -> None:
     source = told(store, home.clock, "你好", settle=True)
-    store.findings.put_facts([fact("我写的", by="owner"), *(fact(f"事实{i}", source) for i in range(5))])
+    store.findings.put([fact("我写的", by="owner"), *(fact(f"事实{i}", source) for i in range(5))])
     pinned = derived_id("事实0", (source,))
     with store.writing():
         store.state.write([{"op": "pin", "ids": [pinned]}])
@@ -181,7 +181,7 @@ def test_a_fact_that_goes_does_not_bring_back_the_one_that_it_replaced(home: Hom
     source = told(store, home.clock, "你好", settle=True)
     old = fact("用户住在杭州", source)
     new = fact("用户住在苏州", source, supersedes=(old.id,))
-    store.findings.put_facts([old, new])
+    store.findings.put([old, new])
     assert set(forgetting.archive(store, [new.id])) == {old.id, new.id}
     assert visible(store.findings.facts(), store.hidden()) == []
     forgetting.restore(store, [new.id])

@@ -169,7 +169,7 @@ def reflection(cited: bool, deep: bool = False) -> Callable[[Scene], None]:
         with suppress(AttributeError):
             for one in thoughts:
                 scene.agent.store.note_calls([([one.id], [*ids.values(), *one.evidence])])
-        scene.agent.store.findings.put_episodes(thoughts)
+        scene.agent.store.findings.put(thoughts)
         scene.agent.look()
 
     return make
@@ -182,7 +182,7 @@ def summary(scene: Scene) -> None:
         scene.understood(list(one.sources), facts=[one])
     whole = FactDraft(f"用户有{THING}和面", (secret, plain), keyword="有")
     replaced = tuple(derived_id(one.text, one.sources) for one in parts)
-    scene.agent.store.findings.put_facts(
+    scene.agent.store.findings.put(
         [
             Fact(
                 derived_id(whole.text, whole.sources),

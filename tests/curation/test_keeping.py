@@ -426,7 +426,7 @@ def test_a_summary_goes_with_one_of_its_facts_and_the_others_hold_again(house: H
     ]
     sum_ = FactDraft("爱画画；爱星座", (source,), keyword="兴趣")
     whole = Fact(derived_id(sum_.text, (source,)), NOW, sum_, tuple(f.id for f in known), consolidated=True)
-    store.findings.put_facts([*known, whole])
+    store.findings.put([*known, whole])
     keeping.forget([known[0].id])
     assert [one.text for one in keeping.listed(["fact"], search="爱").memories] == ["爱星座"]
 
@@ -437,7 +437,7 @@ def test_a_reflection_goes_with_the_event_that_it_rests_on(house: House) -> None
     thought = Episode(
         "r1", NOW, Event("用户容易丢东西", (exchange.id,)), "reflection", evidence=(happened.id,), depth=1
     )
-    house.agent().store.findings.put_episodes([replace(thought, id=derived_id(thought.event.text, (exchange.id,)))])
+    house.agent().store.findings.put([replace(thought, id=derived_id(thought.event.text, (exchange.id,)))])
     assert [one.text for one in keeping.get(only(keeping, "reflection").id).evidence] == [happened.text]
     assert {one.kind for one in keeping.forget([happened.id])} == {"event", "reflection"}
     assert only(keeping, "exchange").id == exchange.id
@@ -451,8 +451,8 @@ def test_what_the_owner_wrote_stays_without_what_it_rested_on(home: Home, house:
     alone = FactDraft("我写的：下雨了", (one,))
     mine = [Fact(derived_id(draft.text, draft.sources), NOW, draft, by="owner") for draft in (both, alone)]
     happened = Episode("e1", NOW, Event("我写的：雨天", (one, other)), by="owner")
-    store.findings.put_facts(mine)
-    store.findings.put_episodes([happened])
+    store.findings.put(mine)
+    store.findings.put([happened])
     assert {m.text for m in keeping.forgets([one]).stays} == {"我写的：雨季到了", "我写的：下雨了", "我写的：雨天"}
     keeping.forget([one])
     assert {m.text for m in keeping.listed(search="我写的").memories} == {

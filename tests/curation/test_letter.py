@@ -69,6 +69,6 @@ def test_the_newest_page_of_her_diary_stands_first(home: Home) -> None:
         for text in ("今天去爬山", "今天去游泳"):
             source = say(agent, text).exchange.id
             draft = FactDraft(f"她{text}了。", (source,), DAYBOOK, "character", DAYBOOK)
-            agent.store.findings.put_facts([Fact(text, home.clock.now(), draft)])
+            agent.store.findings.put([Fact(text, home.clock.now(), draft)])
             home.clock.advance(days=1)
         assert texts(agent.memories.letter(), "daybook") == ["她今天去游泳了。", "她今天去爬山了。"]

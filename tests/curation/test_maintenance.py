@@ -42,7 +42,7 @@ def test_it_sums_up_and_cleans_where_somebody_talked_every_few_days(
     home: Home, store: FileStore, core: CoreMemory
 ) -> None:
     run = maintenance(store, core, ForgettingSettings(cap=4, share=0.5))
-    store.findings.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b"), known("用户怕高", "c", "性格")])
+    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b"), known("用户怕高", "c", "性格")])
     assert run() == "not_active"
     assert len(core.current()) == 3
     told(store, home.clock, "你好")
@@ -65,7 +65,7 @@ def test_it_does_not_run_all_the_time_whatever_is_configured(home: Home, store: 
 def test_one_who_is_back_after_long_is_not_cut_in_that_moment(home: Home, store: FileStore, core: CoreMemory) -> None:
     limits = ForgettingSettings(inactive_days=90, minimum=1)
     told(store, home.clock, "再见", settle=True)
-    store.findings.put_facts([known("用户爱画画", "a"), known("用户怕高", "b", "性格")])
+    store.findings.put([known("用户爱画画", "a"), known("用户怕高", "b", "性格")])
     home.clock.advance(days=100)
     run = maintenance(store, core, limits)
     assert run() == "not_active"
@@ -81,7 +81,7 @@ def test_a_broken_file_is_left_alone_and_does_not_stop_the_cleaning(
     home: Home, store: FileStore, core: CoreMemory
 ) -> None:
     told(store, home.clock, "你好", settle=True)
-    store.findings.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
+    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b")])
     path = home.folder / "core_mem.yml"
     path.write_text(path.read_text(encoding="utf-8") + "x: [\n", encoding="utf-8")
     store.follow()
@@ -102,7 +102,7 @@ def test_no_cleaning_follows_another_within_an_hour(home: Home, store: FileStore
 
 def test_one_that_is_stopped_cleans_nothing(home: Home, store: FileStore, core: CoreMemory) -> None:
     told(store, home.clock, "你好")
-    store.findings.put_facts([known(f"用户爱{n}", f"x{n}") for n in range(4)])
+    store.findings.put([known(f"用户爱{n}", f"x{n}") for n in range(4)])
     stopping = Event()
     stopping.set()
     limits = ForgettingSettings(cap=1, share=1.0, merges=False)

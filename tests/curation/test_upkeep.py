@@ -14,7 +14,7 @@ def test_verify_counts_what_is_there_and_what_waits(home: Home) -> None:
             say(agent, text)
         agent.jobs.settle()
         say(agent, "早")
-        agent.store.findings.put_facts([Fact("f", home.clock.now(), FactDraft("用户怕高", ("x",)))])
+        agent.store.findings.put([Fact("f", home.clock.now(), FactDraft("用户怕高", ("x",)))])
         report = upkeep.verify(agent.store, agent.layers, ["the file is broken", "the file is broken"])
         counts = ("exchanges", "in_log", "unsettled", "waiting_for_their_day_file", "facts")
         facts = len(agent.store.findings.facts())

@@ -190,7 +190,7 @@ def test_facts_survive_as_they_are_written(home: Home, store: FileStore) -> None
     a = told(store, home.clock, "嗯", settle=True)
     awkward = FactDraft("likes: New York #1\n'quoted' ", (a,), "relation", "妈妈", "关系: x", "- 香菜", -1, True)
     fact = Fact(derived_id(awkward.text, (a,)), home.clock.now(), awkward, ("x1", "y2"), "model")
-    store.findings.put_facts([fact])
+    store.findings.put([fact])
     fresh = home.store()
     (read,) = fresh.findings.facts()
     assert read.draft.text == awkward.text.strip()
@@ -216,11 +216,11 @@ def test_facts_that_come_change_and_go_are_found_as_by_one_who_reads_them_anew(h
     for step in range(40):
         word, place = chance.choice(words), chance.randrange(12)
         if step % 4 == 3:
-            store.findings.drop_facts([chance.choice(core.current()).id])
+            store.findings.take_out([chance.choice(core.current()).id])
         else:
             at = moment("2025-05-01T10:00:00") + timedelta(days=place)
             new = FactDraft(f"用户第{place}次说起{word}", (id_,), keyword=chance.choice(("爱好", "住址")))
-            store.findings.put_facts([Fact(f"f{place}", at, new, (), "owner")])
+            store.findings.put([Fact(f"f{place}", at, new, (), "owner")])
         fresh = memory(home, store)
         assert core.current() == fresh.current()
         for text in (*words, "我喜欢什么", "我住在哪里"):
@@ -229,6 +229,6 @@ def test_facts_that_come_change_and_go_are_found_as_by_one_who_reads_them_anew(h
             np.testing.assert_allclose([hit.score for hit in kept], [hit.score for hit in anew], rtol=1e-6)
         rival = FactDraft("用户喜欢红茶", (id_,), keyword="爱好")
         assert core.view().rivals(rival) == fresh.view().rivals(rival)
-    store.findings.drop_facts([fact.id for fact in core.current()])
+    store.findings.take_out([fact.id for fact in core.current()])
     files = core.view().files
     assert core.current() == [] and not any(map(len, (files.keywords, files.classes, files.matters)))

@@ -514,7 +514,7 @@ def test_an_event_that_another_replaced_is_recalled_by_nobody_until_that_one_is_
     _, old = owner.tell("周六去爬山", happened=(NOW, NOW), keywords=("爬山",))
     exchange, new = owner.tell("改到周日去爬山")
     (episode,) = owner.store.findings.by_ids([new]).values()
-    owner.store.findings.put_episodes([replace(episode, supersedes=(old,))])
+    owner.store.findings.put([replace(episode, supersedes=(old,))])
     findings, search = owner.store.findings, owner.store.search
     assert owner.texts() == ["改到周日去爬山"]
     assert owner.view().by_keyword(["爬山"]) == {}

@@ -53,7 +53,7 @@ class Shelf:
         if not self.store.exchanges.by_ids([source]):
             imported(self.store, (at, f"说了{id_}", "好"))
         event = Event(text or f"用户提到{id_}", (source,), topic=topic, **more)  # type: ignore[arg-type]
-        self.store.findings.put_episodes([Episode(id_, when, event)])
+        self.store.findings.put([Episode(id_, when, event)])
         self.sync()
         return source
 
@@ -150,7 +150,7 @@ def test_what_is_archived_is_not_recalled_and_takes_no_place(shelf: Shelf) -> No
 def test_an_episode_that_goes_leaves_its_topic_and_its_day(shelf: Shelf) -> None:
     shelf.put("a", "饮食->火锅")
     shelf.put("b", "饮食->奶茶")
-    shelf.store.findings.drop_episodes(["a"])
+    shelf.store.findings.take_out(["a"])
     shelf.sync()
     assert shelf.topics.tree_text(100).splitlines() == ["饮食->奶茶"]
     assert [e.id for e in shelf.topics.slices(date(2025, 5, 20), NOW)] == ["b"]
@@ -331,7 +331,7 @@ def test_rebuilt_equals_incremental(tmp_path_factory: pytest.TempPathFactory, st
             profile = ActivationProfile(number / 10)
             shelf.put(f"e{number}", path, f"用户{path}{number}", at=at, related=(related,), profile=profile)
         elif op == "drop":
-            shelf.store.findings.drop_episodes([f"e{values[0]}"])
+            shelf.store.findings.take_out([f"e{values[0]}"])
             shelf.sync()
         elif any(path.startswith(values[0]) for path in shelf.topics.tree_text(1000).splitlines()):
             try:

@@ -41,7 +41,7 @@ def test_a_model_names_the_feelings_of_both(home: Home, agent: Agent, prompts: l
         for who, what in (("user", "轻松"), ("character", "想念"))
     ]
     with agent.store.writing():
-        agent.store.findings.put_episodes(felt)
+        agent.store.findings.put(felt)
     home.clock.advance(hours=20)
     assert moods(agent, prompts).endswith("- 2025-05-20，阿明：轻松\n- 2025-05-20，小满：想念")
     assert "mood" in {hit.recipe for hit in agent.recall("你好").plans}

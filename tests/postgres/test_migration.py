@@ -44,7 +44,7 @@ def user(home: Home) -> str:
         agent.finish()
         agent.memories.archive([ids[0]])
         [doubted, *_] = agent.store.findings.facts()
-        agent.store.findings.put_facts([replace(doubted, confirmed=False)])
+        agent.store.findings.put([replace(doubted, confirmed=False)])
         agent.store.state.write([{"op": "trust", "model": "m", "quotes": [3, 4]}])
     return user
 

@@ -125,9 +125,9 @@ def test_what_replaces_others_is_read_anew_after_each_change_of_a_transaction(
     store, other = opened(database, name, clock), opened(database, name, clock)
     id_ = told(store, clock, "去了杭州", settle=True)
     with store.writing():
-        store.findings.put_episodes([event_of(id_, "a"), event_of(id_, "b", "a")])
+        store.findings.put([event_of(id_, "a"), event_of(id_, "b", "a")])
         assert [one.id for one in store.findings.superseding()] == ["b"]
-        store.findings.put_episodes([event_of(id_, "c", "b")])
+        store.findings.put([event_of(id_, "c", "b")])
     other.follow()
     for one in (store, other):
         assert [episode.id for episode in one.findings.superseding()] == ["b", "c"]
@@ -140,10 +140,10 @@ def test_what_replaces_others_is_forgotten_with_a_transaction_that_fails(
     store, other = opened(database, name, clock), opened(database, name, clock)
     id_ = told(store, clock, "去了杭州", settle=True)
     with contextlib.suppress(ZeroDivisionError), store.writing():
-        store.findings.put_episodes([event_of(id_, "a"), event_of(id_, "b", "a")])
+        store.findings.put([event_of(id_, "a"), event_of(id_, "b", "a")])
         assert [one.id for one in store.findings.superseding()] == ["b"]
         raise ZeroDivisionError
-    other.findings.put_episodes([event_of(id_, "a"), event_of(id_, "c", "a")])
+    other.findings.put([event_of(id_, "a"), event_of(id_, "c", "a")])
     store.follow()
     assert [one.id for one in store.findings.superseding()] == ["c"]
     store.close()

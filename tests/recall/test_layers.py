@@ -182,7 +182,7 @@ def test_facts_the_world_book_and_the_diary_each_search_a_faiss_index(
     for text in ("我喜欢下雨天", "周末去河边喝茶", "今天加班很晚"):
         told(store, home.clock, text, settle=True)
     drafts = tuple(FactDraft(text, ()) for text in ("用户喜欢喝茶", "用户怕打雷"))
-    store.findings.put_facts([Fact(draft.text, home.clock.now(), draft) for draft in drafts])
+    store.findings.put([Fact(draft.text, home.clock.now(), draft) for draft in drafts])
     layers.refresh()
     layers.sync()
     layers.embed(Signal())

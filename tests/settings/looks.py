@@ -324,10 +324,8 @@ def forgotten(place: Place, days: float = 4) -> object:
         events = [Event(f"第{i}件事", source, importance=0.1 + i / 100) for i in range(10)]
         facts = [FactDraft(text, source, keyword="兴趣") for text in ("用户对星座感兴趣", "用户对绘画有研究")]
         with agent.store.writing():
-            agent.store.findings.put_episodes(
-                [Episode(derived_id(one.text, source), now, one, by="rules") for one in events]
-            )
-            agent.store.findings.put_facts([Fact(derived_id(one.text, source), now, one, by="model") for one in facts])
+            agent.store.findings.put([Episode(derived_id(one.text, source), now, one, by="rules") for one in events])
+            agent.store.findings.put([Fact(derived_id(one.text, source), now, one, by="model") for one in facts])
         home.clock.advance(days=days)
         if days < 30:
             say(agent, "又来了")

@@ -147,7 +147,7 @@ def facts_of(home: Home) -> tuple[Path, bytes]:
     store = home.store()
     texts = ("用户住在杭州", "用户爱喝茶\n也爱喝酒", "用户怕高")
     for text in texts:
-        store.findings.put_facts([Fact(derived_id(text, ()), home.clock.now(), FactDraft(text, ()))])
+        store.findings.put([Fact(derived_id(text, ()), home.clock.now(), FactDraft(text, ()))])
         home.clock.advance(minutes=1)
     store.close()
     path = home.folder / "core_mem.yml"
@@ -189,9 +189,9 @@ def test_no_fact_is_written_into_a_file_that_may_be_on_its_way_to_the_disk(home:
     store = home.store()
     mine = Fact("x", home.clock.now(), FactDraft("用户爱画画", ()), by="owner")
     with pytest.raises(DataError, match="core_mem"):
-        store.findings.put_facts([mine])
+        store.findings.put([mine])
     still(path, whole[:-10])
-    store.findings.put_facts([mine])
+    store.findings.put([mine])
     assert path.read_bytes().startswith(whole)
     assert len(store.findings.facts()) == 4
     store.close()

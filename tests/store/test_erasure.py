@@ -116,7 +116,7 @@ def test_other_sources_of_what_went_are_understood_anew(home: Home) -> None:
     for id_ in (a, b):
         understand(store, home, id_)
     both = Fact(derived_id("两次都说过", (a, b)), home.clock.now(), FactDraft("两次都说过", (a, b)))
-    store.findings.put_facts([both])
+    store.findings.put([both])
     assert store.tree.pending() == []
     forget(store, a)
     assert ({fact.text for fact in store.findings.facts()}, store.tree.pending()) == ({"事实二"}, [b])
@@ -192,7 +192,7 @@ def test_a_reflection_is_gone_with_its_evidence_and_an_owners_event_stays_with_i
         evidence=(events[a], events[b]),
     )
     mine = Episode("m", home.clock.now(), Event("我的", (a, b)), by="owner")
-    store.findings.put_episodes([thought, mine])
+    store.findings.put([thought, mine])
     lost = erasure.gone(store, exchanges=[a], episodes=(), facts=())
     assert {one.id for one in lost.episodes} == {events[a], thought.id}
     assert lost.kept == ["m"]
@@ -360,7 +360,7 @@ def test_what_a_model_took_a_pronoun_for_goes_with_the_words_that_named_it(home:
     store.findings.merge([second, third], Understanding(tags, {}, (), (event, happy)), [], {})
     if kept_by_hand:
         (mine,) = store.findings.citing([second])
-        store.findings.put_episodes(
+        store.findings.put(
             [replace(mine, by="owner", event=replace(event, text="我送了妈妈一样东西", object="", topic=""))]
         )
     lost = erasure.gone(store, exchanges=[first], episodes=(), facts=())

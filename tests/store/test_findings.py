@@ -308,7 +308,7 @@ def test_a_fact_without_a_time_has_none_and_is_written_without_one(home: Home, w
     store = home.store()
     (fact,) = store.findings.facts()
     assert fact.at is None
-    store.findings.put_facts([replace(fact, draft=replace(fact.draft, keyword="喜好"))])
+    store.findings.put([replace(fact, draft=replace(fact.draft, keyword="喜好"))])
     assert "time" not in path.read_text(encoding="utf-8")
     assert [(one.at, one.draft.keyword) for one in store.findings.facts()] == [(None, "喜好")]
     store.close()
@@ -338,9 +338,9 @@ def test_changing_one_fact_of_a_file_written_by_hand_is_as_reading_it_all_again(
     store = home.store()
     (fact,) = [fact for fact in store.findings.facts() if fact.id == key]
     if step == "drop":
-        store.findings.drop_facts([key])
+        store.findings.take_out([key])
     else:
-        store.findings.put_facts([replace(fact, draft=replace(fact.draft, text="用户爱\n下雨"))])
+        store.findings.put([replace(fact, draft=replace(fact.draft, text="用户爱\n下雨"))])
     store.follow(all_files=True)
     grown = store.findings.facts(), [str(problem) for problem in store.problems]
     assert (key in {fact.id for fact in grown[0]}) == (step == "replace")
@@ -356,11 +356,11 @@ def test_changing_one_event_leaves_those_of_other_exchanges_and_their_rows(home:
     put(store, ids, events=tuple(Event(f"第{n}件事", (id_,)) for n, id_ in enumerate(ids)))
     before = store.findings.rows_of([e.id for e in store.findings.citing(ids)])
     (middle,) = store.findings.citing([ids[1]])
-    store.findings.put_episodes([replace(middle, event=replace(middle.event, text="第一件事，改过"), by="owner")])
+    store.findings.put([replace(middle, event=replace(middle.event, text="第一件事，改过"), by="owner")])
     after = store.findings.rows_of(list(before))
     assert {id_ for id_ in before if after[id_] != before[id_]} == {middle.id}
     assert [e.event.text for e in store.findings.citing(ids)] == ["第0件事", "第2件事", "第一件事，改过"]
-    store.findings.drop_episodes([middle.id])
+    store.findings.take_out([middle.id])
     assert [e.event.text for e in store.findings.citing(ids)] == ["第0件事", "第2件事"]
     assert store.findings.notes_of([ids[1]])[ids[1]].tag == "说了话"
 
@@ -379,8 +379,8 @@ def test_marks_confirmation_status_precision_and_links_come_back_and_are_written
     happens = replace(event.event, status="planned", precision="month", mark="delicate", emotion="害怕")
     marked = replace(known, draft=replace(known.draft, mark="care"), confirmed=False)
     changed = replace(event, event=happens, confirmed=True, supersedes=("x", "y"))
-    store.findings.put_facts([marked])
-    store.findings.put_episodes([changed])
+    store.findings.put([marked])
+    store.findings.put([changed])
     store.close()
     shutil.rmtree(home.folder / ".index")
     fresh = home.store()
@@ -433,7 +433,7 @@ def test_what_a_lost_event_had_replaced_does_not_hold_again_beside_its_successor
         older = tuple(one.id for one in episodes[-1:])
         event = Event(text, (id_,))
         episodes.append(Episode(formats.derived_id(text, (id_,)), home.clock.now(), event, supersedes=older))
-    store.findings.put_episodes(episodes)
+    store.findings.put(episodes)
     planned, moved, done = (one.id for one in episodes)
     assert store.findings.superseded(frozenset()) == {planned, moved}
     store.findings.drop([ids[1]])

@@ -76,7 +76,7 @@ def test_only_what_entered_the_prompt_of_a_reply_that_stands_counts_as_used_with
 ) -> None:
     known = told(any_store, home.clock, "昨天放了风筝", settle=True)
     kite, thought = event("放了风筝", known), event("爱户外", known, kind="reflection", evidence=("x",))
-    any_store.findings.put_episodes([kite, thought])
+    any_store.findings.put([kite, thought])
     id_ = any_store.log.begin("还记得吗", home.clock.now())
     nameless = {"layer": "diary"}  # A line that was damaged, or written by another hand.
     hits = [{"id": known}, {"id": known}, {"id": "lore"}, {"id": "out", "dropped": "budget"}, nameless]
@@ -95,7 +95,7 @@ def test_another_reply_can_be_chosen_and_one_that_is_not_there_is_named(home: Ho
     any_store.log.select(id_, 0)
     assert any_store.exchanges.get(id_).char == "答一"
     any_store.log.settle()
-    any_store.findings.put_facts([fact("住在杭州", id_)])
+    any_store.findings.put([fact("住在杭州", id_)])
     any_store.log.select(id_, 0)
     assert len(any_store.findings.facts()) == 1, "it is chosen already"
     any_store.log.select(id_, 1)
@@ -118,7 +118,7 @@ def test_what_is_not_in_the_log_is_named_with_what_to_do(home: Home, any_store: 
 
 def test_a_correction_changes_one_side_and_drops_what_rested_on_the_words(home: Home, any_store: Store) -> None:
     id_ = told(any_store, home.clock, "我住在杭州", "好", settle=True)
-    any_store.findings.put_facts([fact("住在杭州", id_), fact("住在西湖边", id_, by="owner")])
+    any_store.findings.put([fact("住在杭州", id_), fact("住在西湖边", id_, by="owner")])
     any_store.log.correct(id_, char="真好")
     exchange = any_store.exchanges.get(id_)
     assert (exchange.user, exchange.char, exchange.status) == ("我住在杭州", "真好", "done")
@@ -153,8 +153,8 @@ def test_all_that_was_made_from_an_exchange_goes_and_what_the_owner_wrote_stays(
     told_once, own = fact("住在杭州", a), fact("住在西湖边", a, by="owner")
     whole = fact("住在江南", b, supersedes=(told_once.id,), is_sum=True)
     newer = fact("住在苏州", b, supersedes=(told_once.id,))
-    any_store.findings.put_episodes([kite, mine, thought, deeper, other])
-    any_store.findings.put_facts([told_once, own, whole, newer])
+    any_store.findings.put([kite, mine, thought, deeper, other])
+    any_store.findings.put([told_once, own, whole, newer])
     lost = gone(any_store, a, a)
     assert lost.exchanges == [a]
     assert {one.id for one in lost.episodes} == {kite.id, thought.id, deeper.id}
@@ -170,8 +170,8 @@ def test_what_is_forgotten_is_out_of_sight_at_once_and_gone_when_it_is_worked_of
     a, b = (told(any_store, home.clock, text, settle=True) for text in ("秘密", "别的"))
     kite, known, old = event("秘密的事", a, b), fact("有秘密", a), fact("从前", b)
     newer = fact("现在", b, supersedes=(known.id, old.id))
-    any_store.findings.put_episodes([kite])
-    any_store.findings.put_facts([known, old, newer])
+    any_store.findings.put([kite])
+    any_store.findings.put([known, old, newer])
     any_store.state.touch([a, b], home.clock.now())
     erasure.forget(any_store, gone(any_store, a))
     assert {a, kite.id, known.id} <= any_store.hidden()
@@ -190,7 +190,7 @@ def test_what_is_forgotten_is_out_of_sight_at_once_and_gone_when_it_is_worked_of
 def test_more_than_a_slice_is_forgotten_as_a_whole(home: Home, any_store: Store) -> None:
     ids = [told(any_store, home.clock, f"第{n}句", settle=True) for n in range(erasure.RECORDS_AT_ONCE + 3)]
     stays = told(any_store, home.clock, "别的", settle=True)
-    any_store.findings.put_facts([fact(f"事实{n}", ids[0]) for n in range(erasure.RECORDS_AT_ONCE + 1)])
+    any_store.findings.put([fact(f"事实{n}", ids[0]) for n in range(erasure.RECORDS_AT_ONCE + 1)])
     erasure.forget(any_store, gone(any_store, *ids))
     erasure.erase(any_store, lambda: None)
     assert [row.exchange.id for row in any_store.exchanges.before(4e9, 100)] == [stays]
@@ -208,7 +208,7 @@ def test_an_import_is_taken_back_once(home: Home, any_store: Store) -> None:
     rows = [Exchange("", moment(f"2024-05-0{day}T12:00:00"), f"话{day}", "答") for day in (1, 2)]
     batch = any_store.imports.add(rows, talk="从前")
     ids = any_store.tree.batches[batch].ids
-    any_store.findings.put_facts([fact("从前的事", ids[0])])
+    any_store.findings.put([fact("从前的事", ids[0])])
     assert erasure.imported(any_store, batch).exchanges == ids
     lost = erasure.take_back(any_store, batch)
     assert (lost.exchanges, [one.text for one in lost.facts]) == (ids, ["从前的事"])

@@ -21,11 +21,11 @@ def filled(home: Home, store: FileStore) -> dict[str, str]:
     """What → id: an exchange that is filed, one that still stands in the log alone, an event, a reflection and a fact."""
     imported(store, ("2025-05-20T12:00:00", "中午吃了 Ramen", "真香"))
     event = Event("用户吃了ramen", ("20250520-120000",), "用户", "吃", "ramen")
-    store.findings.put_episodes([
+    store.findings.put([
         Episode("e", NOON, event, "event"),
         Episode("r", NOON, replace(event, text="用户爱面食"), "reflection"),
     ])  # fmt: skip
-    store.findings.put_facts([Fact("f", NOON, FactDraft("用户爱吃面", ("20250520-120000",), target="RAMEN"))])
+    store.findings.put([Fact("f", NOON, FactDraft("用户爱吃面", ("20250520-120000",), target="RAMEN"))])
     waits = store.log.begin("晚上还吃ramen吗", moment("2025-05-20T18:00:00"))
     return {"filed": "20250520-120000", "waits": waits, "event": "e", "reflection": "r", "fact": "f"}
 
@@ -50,7 +50,7 @@ def test_words_and_times_narrow_a_list(store: FileStore, filled: dict[str, str])
 def test_what_was_taken_back_is_not_listed_and_what_is_archived_is_listed_apart(home: Home, store: FileStore) -> None:
     first, second = (told(store, home.clock, text) for text in ("第一句", "第二句"))
     id_ = derived_id("只有第一句这么说", (first,))
-    store.findings.put_facts([Fact(id_, NOON, FactDraft("只有第一句这么说", (first,)))])
+    store.findings.put([Fact(id_, NOON, FactDraft("只有第一句这么说", (first,)))])
     store.state.write([{"op": "archive", "ids": [second]}])
     assert set(store.search.listed(KINDS)) == {first, id_}
     assert store.search.listed(KINDS, archived=True) == [second]
@@ -72,7 +72,7 @@ def test_changes_are_complete_and_in_row_order(home: Home, store: FileStore) -> 
     _, start = store.moment
     before = store.exchanges.by_ids(ids)
     store.log.correct(ids[0], user="改过了")
-    store.findings.put_episodes([Episode("e", NOON, Event("用户改口", (ids[1],)))])
+    store.findings.put([Episode("e", NOON, Event("用户改口", (ids[1],)))])
     (new,) = store.exchanges.by_ids(ids[:1]).values()
     assert [(row, alive) for row, _, alive in store.exchanges.changed(start)] == [
         (before[ids[0]].row, False),
@@ -80,7 +80,7 @@ def test_changes_are_complete_and_in_row_order(home: Home, store: FileStore) -> 
     ]
     assert [(id_, e and e.event.text) for _, id_, e in store.findings.changed(start)] == [("e", "用户改口")]
     _, between = store.moment
-    store.findings.drop_episodes(["e"])
+    store.findings.take_out(["e"])
     assert store.exchanges.changed(between) == []
     assert [(id_, e) for _, id_, e in store.findings.changed(between)] == [("e", None)]
     assert [side.row for side in store.exchanges.sides(after=start)] == [new.row]

@@ -89,7 +89,7 @@ def test_an_event_of_the_owners_is_not_replaced_by_one_of_the_same_words(home: H
     event = Event("用户去了杭州", (id_,))
     any_store.findings.merge([id_], Understanding({id_: "去杭州"}, {}, (), (event,)), [], {})
     (first_one,) = any_store.findings.citing([id_])
-    any_store.findings.put_episodes([type(first_one)(first_one.id, first_one.at, event, by="owner")])
+    any_store.findings.put([type(first_one)(first_one.id, first_one.at, event, by="owner")])
     any_store.log.correct(id_, user="真的去了杭州")  # the owner's event stays, without this source
     any_store.findings.merge([id_], Understanding({id_: "去杭州"}, {}, (), (event,)), [], {})
     assert any_store.findings.by_ids([derived_id(event.text, (id_,))])[first_one.id].by == "owner"

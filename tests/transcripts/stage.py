@@ -360,7 +360,7 @@ class Stage:
                 file.write(f"hand-{step.number}: {json.dumps(text, ensure_ascii=False)}\n")
         else:
             fact = Fact(f"hand-{step.number}", None, FactDraft(text, ()), by="owner")
-            agent.store.findings.put_facts([fact])
+            agent.store.findings.put([fact])
         agent.conversation.follow()
 
     def edit_lore(self, step: Step) -> None:

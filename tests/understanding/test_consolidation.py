@@ -64,7 +64,7 @@ def sums(*answers: str) -> ScriptedModel:
 def test_what_differs_is_joined_and_the_subject_is_named_once(
     store: FileStore, core: CoreMemory, prompts: Prompts
 ) -> None:
-    store.findings.put_facts([known("用户对星座感兴趣。", "a"), known("用户对绘画有研究", "b", 3)])
+    store.findings.put([known("用户对星座感兴趣。", "a"), known("用户对绘画有研究", "b", 3)])
     (one,) = summed(store, core, prompts)
     assert one.text == "用户对星座感兴趣；对绘画有研究"
     assert (one.consolidated, one.at, one.by, one.draft.sources) == (True, AT + 3 * DAY, "rules", ("a", "b"))
@@ -114,7 +114,7 @@ def test_what_is_about_something_else_stays_apart(one: dict, other: dict) -> Non
 
 
 def test_the_same_thing_told_in_two_ways_is_one(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put_facts(
+    store.findings.put(
         [
             known("用户会弹琴", "a", keyword="技能", target="琴"),
             known("用户的琴弹得很好", "b", keyword="会", target="琴"),
@@ -125,7 +125,7 @@ def test_the_same_thing_told_in_two_ways_is_one(store: FileStore, core: CoreMemo
 
 
 def test_pinned_facts_are_left_as_they_are(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
+    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b")])
     with store.writing():
         store.state.write([{"op": "pin", "ids": [core.current()[0].id]}])
     assert summed(store, core, prompts) == []
@@ -133,7 +133,7 @@ def test_pinned_facts_are_left_as_they_are(store: FileStore, core: CoreMemory, p
 
 def test_strength_goes_with_the_parts(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
     parts = [known("用户爱画画", "a"), known("用户爱星座", "b")]
-    store.findings.put_facts(parts)
+    store.findings.put(parts)
     with store.writing():
         store.state.touch([parts[0].id, parts[1].id], AT)
         store.state.touch([parts[0].id], AT + DAY)
@@ -142,18 +142,18 @@ def test_strength_goes_with_the_parts(store: FileStore, core: CoreMemory, prompt
 
 
 def test_each_telling_after_the_first_strengthens(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b", 5), known("用户爱看展", "c", 45)])
+    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b", 5), known("用户爱看展", "c", 45)])
     (one,) = summed(store, core, prompts)
     assert (store.state.strength(one.id), store.state.updated(one.id)) == (1 + 7 + 100, AT + 45 * DAY)
-    store.findings.put_facts([known("用户爱书法", "d", 47)])
+    store.findings.put([known("用户爱书法", "d", 47)])
     (whole,) = summed(store, core, prompts)
     assert store.state.strength(whole.id) == 1 + 7 + 100 + 3
 
 
 def test_a_sum_takes_in_what_comes_later(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b", 1)])
+    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b", 1)])
     summed(store, core, prompts)
-    store.findings.put_facts([known("用户爱看展", "c", 2)])
+    store.findings.put([known("用户爱看展", "c", 2)])
     (whole,) = summed(store, core, prompts)
     assert whole.text == "用户爱画画；爱星座；爱看展"
     assert texts(core) == [whole.text]
@@ -162,7 +162,7 @@ def test_a_sum_takes_in_what_comes_later(store: FileStore, core: CoreMemory, pro
 
 def test_one_part_that_says_it_all_becomes_the_sum(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
     long = known("用户爱画画和书法", "b", 1)
-    store.findings.put_facts([known("用户爱画画", "a"), long])
+    store.findings.put([known("用户爱画画", "a"), long])
     (one,) = summed(store, core, prompts)
     assert (one.id, one.text, one.draft.sources) == (long.id, long.text, ("b", "a"))
     assert core.current() == [one]
@@ -179,7 +179,7 @@ def test_where_a_part_is_hidden_or_taken_back_the_others_hold_by_themselves(
     home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
 ) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画", "我爱星座"))
-    store.findings.put_facts([known("用户爱画画", a), known("用户爱星座", b)])
+    store.findings.put([known("用户爱画画", a), known("用户爱星座", b)])
     assert summed(store, core, prompts) == [], "a model is to read them yet"
     store.mark_understood([a, b], "model")
     (one,) = summed(store, core, prompts)
@@ -194,7 +194,7 @@ def test_a_fact_that_another_branch_states_as_well_is_left_as_it_is(
 ) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画和星座", "我真的爱画画"))
     twice = known("用户爱画画", a)
-    store.findings.put_facts([replace(twice, draft=replace(twice.draft, sources=(a, b))), known("用户爱星座", a)])
+    store.findings.put([replace(twice, draft=replace(twice.draft, sources=(a, b))), known("用户爱星座", a)])
     store.mark_understood([a, b], "model")
     store.log.select(a)
     assert summed(store, core, prompts) == []
@@ -203,7 +203,7 @@ def test_a_fact_that_another_branch_states_as_well_is_left_as_it_is(
 
 
 def test_what_is_written_survives_the_files(home: Home, store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put_facts([known("用户爱画画", "a"), known("用户爱星座", "b")])
+    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b")])
     (one,) = summed(store, core, prompts)
     fresh = home.store()
     assert one in fresh.findings.facts()
@@ -214,7 +214,7 @@ def test_what_is_written_survives_the_files(home: Home, store: FileStore, core: 
 
 
 def test_a_models_sentence_is_taken_where_it_is_sound(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put_facts([known("用户周末常去爬山", "a"), known("用户喜欢在西湖边爬山", "b", 1)])
+    store.findings.put([known("用户周末常去爬山", "a"), known("用户喜欢在西湖边爬山", "b", 1)])
     model = sums("用户喜欢爬山，周末常去西湖边")
     (one,) = summed(store, core, prompts, model)
     assert (one.text, one.by) == ("用户喜欢爬山，周末常去西湖边", "model")
@@ -266,7 +266,7 @@ def test_a_sentence_is_sound_that_adds_and_loses_nothing(text: str, parts: list[
 def test_where_a_model_fails_or_invents_the_rules_stand_in(
     store: FileStore, core: CoreMemory, prompts: Prompts, answer: str | ModelError
 ) -> None:
-    store.findings.put_facts([known(PARTS[0], "a"), known(PARTS[1], "b", 1)])
+    store.findings.put([known(PARTS[0], "a"), known(PARTS[1], "b", 1)])
     (one,) = summed(store, core, prompts, ScriptedModel((), [answer]))
     assert (one.text, one.by) == ("用户周末常去爬山；喜欢在西湖边爬山", "rules")
 
@@ -275,7 +275,7 @@ def test_closing_waits_for_one_call_and_then_stores_nothing(
     store: FileStore, core: CoreMemory, prompts: Prompts
 ) -> None:
     facts = [known(f"用户{what}{i}", f"{what}{i}", keyword=f"事{i}") for i in range(30) for what in ("爱看", "常去")]
-    store.findings.put_facts(facts)
+    store.findings.put(facts)
     stopping = threading.Event()
 
     def closes(_: Sequence[Message]) -> str:
@@ -292,7 +292,7 @@ def test_many_groups_are_asked_for_in_batches(store: FileStore, core: CoreMemory
     facts = [
         known(f"用户{verb}第{i}样东西", f"{verb}{i}", keyword=f"方面{i}") for i in range(12) for verb in ("爱", "收集")
     ]
-    store.findings.put_facts(facts)
+    store.findings.put(facts)
 
     def answers(messages: Sequence[Message]) -> str:
         numbers = [line.split("]")[0][1:] for line in messages[0].content.splitlines() if line.startswith("[")]
@@ -307,10 +307,10 @@ def test_a_fact_that_changed_while_the_model_was_thinking_is_left_for_the_next_t
     home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
 ) -> None:
     parts = [known(PARTS[0], "a"), known(PARTS[1], "b", 1)]
-    store.findings.put_facts(parts)
+    store.findings.put(parts)
 
     def meanwhile(_: object) -> str:
-        store.findings.drop_facts([parts[0].id])
+        store.findings.take_out([parts[0].id])
         return '{"facts": [{"id": 1, "text": "用户喜欢爬山，周末常去西湖边"}]}'
 
     assert summed(store, core, prompts, ScriptedModel((), meanwhile)) == []
@@ -324,7 +324,7 @@ def test_nothing_that_was_known_is_lost(tmp_path_factory: pytest.TempPathFactory
     store = home.store()
     core = CoreMemory(store, Dense(home.folder / ".index", None))
     facts = {f.id: f for i, (word, what) in enumerate(said) if (f := known(f"用户有{what}", f"s{i}", i, keyword=word))}
-    store.findings.put_facts(list(facts.values()))
+    store.findings.put(list(facts.values()))
     before = {(f.draft.keyword, f.text.removeprefix("用户")) for f in core.current()}
     summed(store, core, Prompts([], "zh"))
     after = core.current()

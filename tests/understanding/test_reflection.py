@@ -417,14 +417,14 @@ def test_killed_while_its_reflections_are_stored_it_has_each_of_them_once_at_the
     mind: Mind, stood: bool
 ) -> None:
     mind.days()
-    put = mind.store.findings.put_episodes
+    put = mind.store.findings.put
 
     def killed(episodes: Sequence[Episode]) -> None:
         if stood:
             put(episodes)
         raise KeyboardInterrupt
 
-    mind.store.findings.put_episodes = killed  # type: ignore[method-assign]
+    mind.store.findings.put = killed  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         mind.run()
     mind.again()
@@ -584,7 +584,7 @@ def test_evidence_that_the_owner_edits_takes_its_reflections_with_it_and_all_tha
 def test_a_reflection_that_the_owner_took_out_is_not_made_again(mind: Mind) -> None:
     mind.days()
     first = mind.run().made[0]
-    mind.store.findings.drop_episodes([first.id])
+    mind.store.findings.take_out([first.id])
     mind.sync()
     asked = calls(mind)
     assert mind.run() is None

@@ -104,7 +104,7 @@ def test_an_edit_of_all_keys_empties_those_that_are_left_out(agent: Agent) -> No
 def test_what_is_in_doubt_stands_in_the_profile_once_it_is_confirmed(agent: Agent) -> None:
     [made] = perform(owner.VERBS["add"], agent, {"type": "fact", "text": "我喜欢猫"})
     [fact] = agent.store.findings.facts()
-    agent.store.findings.put_facts([replace(fact, confirmed=False)])
+    agent.store.findings.put([replace(fact, confirmed=False)])
     assert perform(owner.VERBS["show"], agent, {"ids": [made.id]})[0].fields["doubtful"]
     assert [one.id for one in perform(owner.VERBS["confirm"], agent, {"ids": [made.id]})] == [made.id]
     assert "doubtful" not in perform(owner.VERBS["show"], agent, {"ids": [made.id]})[0].fields

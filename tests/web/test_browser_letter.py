@@ -62,7 +62,7 @@ def test_what_is_known_of_me_is_ended_or_corrected_in_three_actions(
             page_of = FactDraft(
                 PAGE[language], (agent.recent(1)[0].exchange.id,), "daybook", "character", "daybook", "2025-05-20"
             )
-            agent.store.findings.put_facts([Fact(derived_id(page_of.text, page_of.sources), agent.now(), page_of)])
+            agent.store.findings.put([Fact(derived_id(page_of.text, page_of.sources), agent.now(), page_of)])
         me, note = Person(page, words), page.locator("#room .note-line")
         sentence = page.locator("#room .sentence")
 

@@ -117,7 +117,7 @@ def test_what_becomes_of_a_memory_is_said_once_memory_fills(agent: Agent, tmp_pa
 def test_a_memory_in_doubt_is_confirmed(agent: Agent) -> None:
     lived(agent)
     [fact, *_] = agent.store.findings.facts()
-    agent.store.findings.put_facts([replace(fact, confirmed=False)])
+    agent.store.findings.put([replace(fact, confirmed=False)])
     look = do(agent, MEMORY_ROOM, "open", id=fact.id)
     assert "拿不准" in seen(agent, look) and "确有其事" in seen(agent, look)
     confirmed = do(agent, look, "confirm", id=fact.id)
@@ -579,7 +579,7 @@ def test_whatever_was_written_stays_text_in_every_room(agent: Agent) -> None:
     sources = (agent.recent(1)[0].exchange.id,)
     event = Event(EVIL, sources, topic=EVIL.replace(">", "")[:40], place=EVIL, keywords=(EVIL,), insight=EVIL)
     with agent.store.writing():
-        agent.store.findings.put_episodes([Episode("evil", agent.now(), event)])
+        agent.store.findings.put([Episode("evil", agent.now(), event)])
     store = agent.official.unfilled()
     store.add("fact", {"text": EVIL, "entity": EVIL, "keyword": EVIL}, "evil-too")
     entry = store.add("lore", {"text": EVIL, "keyword": EVIL, "keys": [EVIL]})
