@@ -1,4 +1,4 @@
-"""Commands for who may come in: sessions, one-time codes, the password of the page."""
+"""Commands for who may come in: sessions, one-time codes, the password of the page, and the keys of programs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import getpass
 import sys
 
+from moechat.access.keys import Key, Keyring
 from moechat.access.register import CODE_LASTS, Register
 from moechat.cli.session import tell
 from moechat.errors import MoeChatError
@@ -52,3 +53,39 @@ def password(args: argparse.Namespace) -> None:
         raise MoeChatError("the password is empty; to be without one, use --remove")
     register.set_password(chosen)
     print("password set; all sessions ended")
+
+
+# ---- the keys of programs that ask over HTTP
+
+
+def add_key(args: argparse.Namespace) -> None:
+    """Make a key; its word is printed once, and kept nowhere."""
+    key, word = Keyring(args.data).add(
+        args.name,
+        users=args.key_user,
+        characters=args.key_character,
+        many=args.many,
+        per_minute=args.rate,
+        new=args.new,
+    )
+    tell(args, _key_row(key) | {"key": word}, f"{word}\n{key.id}  {key.name}  {_reach_of(key)}  (shown once: keep it)")
+
+
+def keys(args: argparse.Namespace) -> None:
+    for key in Keyring(args.data).listed():
+        begun = f"{key.begun} of {key.new} memories  since {key.since.astimezone():%Y-%m-%d}"
+        tell(args, _key_row(key), f"{key.id}  {key.name}  {_reach_of(key)}  {key.per_minute}/min  {begun}")
+
+
+def revoke_keys(args: argparse.Namespace) -> None:
+    for key in Keyring(args.data).revoke(args.ids):
+        print(f"{key.id}  {key.name}: revoked")
+
+
+def _key_row(key: Key) -> dict[str, object]:
+    return key.model_dump(mode="json", exclude={"mark"})
+
+
+def _reach_of(key: Key) -> str:
+    users = "many users" if key.many else "users " + ", ".join(key.users) if key.users else "all users"
+    return users + (f", characters {', '.join(key.characters)}" if key.characters else "")

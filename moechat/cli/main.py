@@ -174,7 +174,7 @@ COMMANDS: Sequence[Command] = (
     )),
     Command("mcp", "serve_commands.mcp", "memory for assistants and editors that speak MCP, over stdio (extra `mcp`)", LONE,
             (WHOSE, USER)),
-    Command("keys add", "key_commands.add", "make a key; it is shown once", own=(
+    Command("keys add", "access.add_key", "make a key; it is shown once", own=(
         arg("name", "who gets it", metavar="NAME"),
         arg("--user", "a user whose memory it reaches, more than once for several (default: all)", dest="key_user",
             action="append", default=[], metavar="USER"),
@@ -184,8 +184,8 @@ COMMANDS: Sequence[Command] = (
         arg("--rate", "so many requests a minute (default: 120)", type=count, default=120, metavar="N"),
         arg("--new", "it may begin so many memories (default: 50)", type=count, default=50, metavar="N"),
     )),
-    Command("keys list", "key_commands.listing", "the keys, and what each reaches"),
-    Command("keys revoke", "key_commands.revoke", "take keys back, at once", LONE, (
+    Command("keys list", "access.keys", "the keys, and what each reaches"),
+    Command("keys revoke", "access.revoke_keys", "take keys back, at once", LONE, (
         arg("ids", "ids or names, as `keys list` shows them", nargs="+", metavar="ID"),
     )),
     Command("access list", "access.listing", "the sessions that are open"),

@@ -165,7 +165,7 @@ class Catalogue:
         facts = {fact.id: fact for fact in self._store.findings.facts()}
         episodes = {episode.id: episode for episode in self._episodes(unique_ids)}
         exchanges = self._store.exchanges.of([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
-        current = {fact.id for fact in self._facts()}
+        current = {fact.id for fact in self._store.search.facts()}
         replaced = self._store.search.replaced()
         memories = []
         for id_ in unique_ids:
@@ -189,10 +189,6 @@ class Catalogue:
             id_, kind, at and local(at, self._store.zone), text, by, state.strength(id_), state.recalls(id_),
             state.recalled(id_), id_ in state.pinned, id_ in state.archived, current,
         )  # fmt: skip
-
-    def _facts(self) -> Sequence[Fact]:
-        """The facts that hold, archived ones too."""
-        return self._store.search.facts()
 
     def _fact(self, id_: str) -> Fact | None:
         return next((fact for fact in self._store.findings.facts() if fact.id == id_), None)

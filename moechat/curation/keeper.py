@@ -168,7 +168,7 @@ class Keeper(Catalogue):
         draft = FactDraft(words, (), kind, whose, keyword.strip(), target.strip(), polarity, single)
         self._store.follow()
         id_ = derived_id(draft.text, ())
-        meets = [f for f in self._facts() if f.id != id_ and relation(draft, f.draft) != "other"]
+        meets = [f for f in self._store.search.facts() if f.id != id_ and relation(draft, f.draft) != "other"]
         self.undo.note([id_])
         self._put(Fact(id_, self.now(), draft, tuple(f.id for f in meets), "owner"))
         return self.get(id_).memory
