@@ -27,6 +27,7 @@ from moechat.recall.layers import Layers
 from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
 from moechat.store import disk
+from moechat.store.plain import storable
 from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 from moechat.worker import COURTESY
 
@@ -93,12 +94,12 @@ class Conversation:
             if id_ not in self._store.tree:
                 at = at or self._now()
                 self._context.cut_if_idle(at)
-                self._store.log.begin(clean(text), at, talk=self.name, speaker=speaker, heard=id_, passes=passes)
+                self._store.log.begin(storable(text), at, talk=self.name, speaker=speaker, heard=id_, passes=passes)
                 self._read(self._own)
         self._behind()
 
     def _talk(self, text: str, sent: Sent | None) -> Generator[TurnEvent, None, None]:
-        text = clean(text)
+        text = storable(text)
         if not (text.strip() or (sent and sent.attachments)):
             raise MoeChatError("the message is empty; write something first")
         with self._first(), self._lock, disk.in_words():
@@ -183,7 +184,7 @@ class Conversation:
         finally:
             self._stream = None
             spans = [span_row(span) for span in recollection.spans]
-            reply = clean("".join(pieces or begun))
+            reply = storable("".join(pieces or begun))
             hits = hit_rows(recollection)
             before = self._traces[-1].messages if self._traces else ()
             with COURTESY.preparing(text):
@@ -329,7 +330,7 @@ class Conversation:
         """The recall for this message, with its reasons; ``brings_up`` tries that setting out. Writes and touches nothing."""
         self.follow(reads=True)
         now = self._now()
-        return self._recall(clean(text), now, self._context.kept(self._context.exchanges(now)), brings_up=brings_up)
+        return self._recall(storable(text), now, self._context.kept(self._context.exchanges(now)), brings_up=brings_up)
 
     @disk.in_words()
     def follow(self, *, reads: bool = False) -> None:
@@ -357,7 +358,7 @@ class Conversation:
         """Change the ``user`` or ``char`` words of an exchange; the exchanges after it stay, and records derived from
         it are understood anew.
         """
-        self.change(lambda: self._store.log.correct(id_, **{side: clean(text) for side, text in words.items()}))
+        self.change(lambda: self._store.log.correct(id_, **{side: storable(text) for side, text in words.items()}))
 
     def retract(self, *ids: str, unshown: bool = False) -> None:
         """Take exchanges back: they are no longer recalled, and everything that was derived from them is removed.
@@ -419,11 +420,6 @@ def counted(
     if outcome.usage:
         model.window.counted(size(messages), outcome.usage)
     return cost_of(messages, before, reply, outcome.usage)
-
-
-def clean(text: str) -> str:
-    """Text that UTF-8 can hold: a lone surrogate becomes U+FFFD. Nothing else of what was said is changed."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _close(stream: Iterator[str]) -> None:

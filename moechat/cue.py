@@ -28,7 +28,6 @@ ASKING = frozenset(
 )
 """Words that ask for memories and tell nothing of their matter."""
 MANY_SPANS = 20  # A text that names more times is pasted, and asks about none of them.
-Anchors = Callable[[str], tuple[datetime, datetime] | None]
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Cue:
     previous_reply: str = ""
     embed: Callable[[Sequence[str]], np.ndarray | None] | None = None
     widths: Mapping[str, float] = field(default_factory=dict)
-    anchors: Anchors | None = None
+    anchors: when.Anchors | None = None
     talk: str = ""
     contained: Containment = field(default_factory=Containment)
     scene: Scene = Scene()

@@ -25,6 +25,7 @@ from moechat.reading.examples import is_over
 from moechat.reading.matter import matter
 from moechat.rules import message
 from moechat.rules.clause import IN_DOUBT, OTHER, SENTENCE, UNKNOWN, USER, Clause
+from moechat.understanding.gate import WEEKDAY
 from moechat.when.names import has_han, tongue_of
 
 DAY = timedelta(days=1)
@@ -42,7 +43,6 @@ _STILL_ON = re.compile(
 )
 _SOMEBODY = re.compile(r"[他她它]|\b(?:he|she|they)\b", re.I)
 _AT_LAST = re.compile(r"终于|总算|到底还是|\bat last\b|\bfinally\b|\bin the end\b", re.I)
-_WEEKDAY = re.compile(r"(?:周|星期|礼拜)[一二三四五六日天]|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.I)
 MAX_BESIDE = 4  # clauses of a message that moves a plan which another of them names
 _MOVING = frozenset(
     "改到 推迟 延期 延后 提前 顺延 时间 move push postpone delay reschedule put bring forward back".split()
@@ -155,7 +155,7 @@ def _meets(clause: str, day: tuple[datetime, datetime], at: datetime) -> bool:
     spans = when.resolve(clause, at, use="writing")
     return not spans or any(
         (span.start < day[1] + DAY and span.end > day[0] - DAY)
-        or (_WEEKDAY.fullmatch(span.phrase) and span.start.weekday() == day[0].weekday())
+        or (WEEKDAY.fullmatch(span.phrase.strip()) and span.start.weekday() == day[0].weekday())
         for span in spans
     )
 

@@ -23,7 +23,7 @@ TRUSTED_SHARE = 0.6
 _PLAY = frozenset({"role", "joke"})
 _NEAR = timedelta(days=1)
 _WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
-_WEEKDAY = re.compile(
+WEEKDAY = re.compile(
     r"(?:周|星期|礼拜)[一二三四五六日天]|(?:on )?(?:mon|tues|wednes|thurs|fri|satur|sun)day", re.IGNORECASE
 )
 _GAP = re.compile(r"\.{2,}|…+|[。！？!?；;，,\n]+")
@@ -105,7 +105,7 @@ def dates_stand(happened: tuple[datetime, datetime], cited: Sequence[Exchange], 
         slack = timedelta() if named else _NEAR
         days.append((_moved(exchange.at, -slack), _moved(exchange.at, slack)))
         for span in named:
-            turns = (timedelta(), _WEEK, _YEAR) if _WEEKDAY.fullmatch(span.phrase.strip()) else (timedelta(), _YEAR)
+            turns = (timedelta(), _WEEK, _YEAR) if WEEKDAY.fullmatch(span.phrase.strip()) else (timedelta(), _YEAR)
             days += [(_moved(span.start, turn), _moved(span.end, turn)) for one in turns for turn in (one, -one)]
     return any(first <= happened[1] and happened[0] <= last for first, last in days)
 
