@@ -29,7 +29,7 @@ from moechat.curation.keeper import Keeper
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
 from moechat.memory.context import Context, Contexts
-from moechat.model import Embedder, Message, TurnCost, Usage
+from moechat.model import Embedder, Message, Usage
 from moechat.recall import greeting, world
 from moechat.recall.layers import Layers
 from moechat.settings.character import Character, CharacterFile
@@ -39,7 +39,7 @@ from moechat.store import disk
 from moechat.store.kinds import Store
 from moechat.store.table_store import MemoryStore
 from moechat.store.unknown import unknown
-from moechat.store.usage import Use
+from moechat.store.usage import TurnCost, Use
 from moechat.turn import cost_of
 from moechat.understanding.diarist import Diarist
 from moechat.understanding.past import Past

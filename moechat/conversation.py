@@ -21,14 +21,27 @@ from moechat.ai.reply_stream import ReplyOutcome, ReplyStream
 from moechat.ai.spoken import spoken
 from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
 from moechat.memory.context import Context, oldest
-from moechat.model import Exchange, Message, Recollection, Status, TurnCost
+from moechat.model import Exchange, Message, Recollection, Status
 from moechat.recall import assembly, greeting, world
 from moechat.recall.layers import Layers
 from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
 from moechat.store import disk
 from moechat.store.plain import storable
-from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
+from moechat.store.usage import TurnCost
+from moechat.turn import (
+    Delta,
+    Ended,
+    Recalled,
+    Sent,
+    Shown,
+    TurnEvent,
+    TurnTrace,
+    cost_of,
+    hit_rows,
+    size,
+    span_row,
+)
 from moechat.worker import COURTESY
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.

@@ -25,8 +25,6 @@ Author = Literal["rules", "model", "owner", "author"]
 """Who a finding is by: who read it in the talk, its owner, or (official memory) the author of the character."""
 Mark = Literal["", "care", "delicate"]
 """``care``: health and safety, brought whenever the talk touches it. ``delicate``: only then, and in no profile."""
-Verb = Literal["ended", "replaced", "moved", "done", "given_up", "never_true", "not_worth", "keep"]
-"""What a model may say of a finding that it is shown."""
 FactKind = Literal["attribute", "relation", "picture", "boundary", "ruling", "daybook"]
 EventStatus = Literal["done", "planned", "cancelled", "open"]
 LONG_AGO = datetime.fromtimestamp(0, UTC)
@@ -52,19 +50,6 @@ class Usage:
     cached: int | None = None
     reply: int = 0
     read_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class TurnCost:
-    """What a turn cost in tokens: the prompt and the reply as the provider counts them (as we do, where it does not), ``cached``
-    what it says that it had of the prompt. ``same`` of ``compared`` tokens of ours equal the prompt before it, from the start;
-    both are 0 where there was none."""
-
-    prompt: int
-    reply: int
-    cached: int | None = None
-    same: int = 0
-    compared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +142,6 @@ class Event:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether it is planned, promised or begun, and not over."""
         return self.status in ("planned", "open")
 
 
@@ -195,7 +179,6 @@ class Episode:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The exchanges that it rests on."""
         return self.event.sources
 
 
@@ -258,7 +241,6 @@ class Fact:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The exchanges that it rests on."""
         return self.draft.sources
 
 
@@ -285,7 +267,6 @@ OFFICIAL_FIELDS: Mapping[OfficialKind, Mapping[str, str]] = {
 
 
 def official_kind(memory: OfficialMemory) -> OfficialKind:
-    """The sort of an official memory."""
     if isinstance(memory, Lore):
         return "lore"
     return "fact" if isinstance(memory, Fact) else "event"

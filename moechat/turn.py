@@ -10,7 +10,8 @@ from os.path import commonprefix
 from typing import Any
 
 from moechat.language.words import count_tokens
-from moechat.model import Attachment, Exchange, Message, Recollection, TurnCost, Usage
+from moechat.model import Attachment, Exchange, Message, Recollection, Usage
+from moechat.store.usage import TurnCost
 from moechat.when import Span
 
 USUAL_RECIPE = "events"  # A hit is of this one where the log names none.

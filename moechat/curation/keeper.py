@@ -29,6 +29,7 @@ from moechat.settings.schema import ForgettingSettings
 from moechat.store import erasure, unknown
 from moechat.store.backups import Exports
 from moechat.store.formats import OWN, derived_id
+from moechat.store.kinds import Store
 from moechat.store.plain import storable
 from moechat.understanding.consolidation import joined
 from moechat.when import precision_of
@@ -279,7 +280,7 @@ class Keeper(Catalogue):
     def forgets(self, ids: Sequence[str]) -> Preview:
         """What ``forget`` would do, before it is done."""
         self._require(ids)
-        lost = self._gone(ids)
+        lost = _gone(self._store, ids)
         goes, stays = self.memories(lost.ids), self.memories(lost.kept)
         files = unknown.holding(self._store.folder, erasure.words_of(self._store, lost))
         anew, beside = self.memories(lost.anew), self.memories(lost.beside)
@@ -299,7 +300,7 @@ class Keeper(Catalogue):
         forgotten: list[Memory] = []
 
         def hide() -> None:
-            lost = self._gone(ids)
+            lost = _gone(self._store, ids)
             forgotten.extend(self.memories(lost.ids))
             unknown.erase(self._store.folder, files)
             erasure.forget(self._store, lost)
@@ -321,17 +322,18 @@ class Keeper(Catalogue):
         self._erase()
         return lost[0]
 
-    def _gone(self, ids: Sequence[str]) -> erasure.Gone:
-        facts = {fact.id for fact in self._store.findings.facts()}
-        episodes, links = set(self._store.findings.by_ids(ids)), self._store.findings.links()
-        exchanges = [id_ for id_ in ids if id_ not in facts and id_ not in episodes]
-        lost = erasure.gone(
-            self._store,
-            exchanges=exchanges,
-            episodes=forgetting.with_replaced(sorted(episodes), links),
-            facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], links),
-        )
-        return with_read_beside(self._store, lost)
+
+def _gone(store: Store, ids: Sequence[str]) -> erasure.Gone:
+    facts = {fact.id for fact in store.findings.facts()}
+    episodes, links = set(store.findings.by_ids(ids)), store.findings.links()
+    exchanges = [id_ for id_ in ids if id_ not in facts and id_ not in episodes]
+    lost = erasure.gone(
+        store,
+        exchanges=exchanges,
+        episodes=forgetting.with_replaced(sorted(episodes), links),
+        facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], links),
+    )
+    return with_read_beside(store, lost)
 
 
 def _sources(several: Iterable[Sequence[str]]) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from datetime import date
 from typing import Any, Literal
 
 from moechat.errors import DataError
-from moechat.model import TurnCost
 from moechat.store.entries import Entry, Shape, is_count, one_of
 from moechat.store.json_lines import Lines
 from moechat.store.state import Writing
@@ -37,6 +36,19 @@ USAGE = Shape(
     {"day": _is_day, "use": one_of("reply", "understanding")}
     | {f"{name}?": is_count for name in ("calls", "prompt", "reply", "cached", "reported", "same", "compared")}
 )
+
+
+@dataclass(frozen=True)
+class TurnCost:
+    """What a turn cost in tokens: the prompt and the reply as the provider counts them (as we do, where it does not), ``cached``
+    what it says that it had of the prompt. ``same`` of ``compared`` tokens of ours equal the prompt before it, from the start;
+    both are 0 where there was none."""
+
+    prompt: int
+    reply: int
+    cached: int | None = None
+    same: int = 0
+    compared: int = 0
 
 
 @dataclass(frozen=True)

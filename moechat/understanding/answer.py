@@ -15,9 +15,11 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
 
 from moechat.ai.json_answer import json_object
-from moechat.model import EventStatus, Mark, Verb
+from moechat.model import EventStatus, Mark
 from moechat.when import Precision
 
+Verb = Literal["ended", "replaced", "moved", "done", "given_up", "never_true", "not_worth", "keep"]
+"""What a model may say of a finding that it is shown."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 TEXT_CHARS = 400  # A record is a sentence; longer texts are cut.
 MOST_NUMBERS = 20  # A small model would go on counting sources until it is cut.

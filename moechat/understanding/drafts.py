@@ -25,7 +25,6 @@ from moechat.model import (
     Reason,
     RefusedItem,
     Understanding,
-    Verb,
 )
 from moechat.reading.bearing import Telling, is_borne_out
 from moechat.reading.saying import mark as mark_of
@@ -35,6 +34,7 @@ from moechat.rules.activation import corrected
 from moechat.rules.boundaries import sentence_of
 from moechat.topic_path import topic_path
 from moechat.understanding import answer, gate
+from moechat.understanding.answer import Verb
 from moechat.when import precision_of
 from moechat.when.names import tongue_of
 from moechat.when.span import undated

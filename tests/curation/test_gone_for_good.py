@@ -16,7 +16,7 @@ from typing import Any
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
-from moechat.curation import returned
+from moechat.curation import keeper, returned
 from moechat.errors import DataError
 from moechat.house import House
 from moechat.model import Episode, Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
@@ -400,7 +400,7 @@ def killed(scene: Scene, *, half_way: bool) -> None:
     """The program ends after the decision, or in the middle of erasing; the next one goes on."""
     event(text=f"用户把{THING}送给了妈妈")(scene)
     store = scene.agent.store
-    erasure.forget(store, scene.agent.memories._gone([scene.first]))
+    erasure.forget(store, keeper._gone(store, [scene.first]))
 
     def stop() -> None:
         raise DataError("x", "killed")

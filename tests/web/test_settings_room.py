@@ -8,9 +8,9 @@ import pytest
 
 from moechat.errors import ConfigError, DataError, NotFound
 from moechat.house import House
-from moechat.model import TurnCost
 from moechat.settings.config import DIAL
 from moechat.settings.service_keys import FILE
+from moechat.store.usage import TurnCost
 from moechat.web import settings_room
 from moechat.web.clicks import Action, Visit
 from moechat.web.settings_room import SettingsLook, SettingsOutcome
