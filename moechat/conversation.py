@@ -393,8 +393,8 @@ class Conversation:
         self.change(restore)
 
     @disk.in_words()
-    def change(self, change: Callable[[], object]) -> None:
-        """Run a change of the files that this memory rests on, and follow it."""
+    def change(self, change: Callable[[], object], then: Callable[[], object] = lambda: None) -> None:
+        """Run a change of the files that this memory rests on, and follow it; ``then`` goes before the work behind it."""
         with self._lock:
             self._store.read_all()
             self.follow(reads=True)
@@ -404,7 +404,10 @@ class Conversation:
             self._layers.sync()
             if len(self._layers.together):  # else nothing of it is known yet
                 self._layers.associate(self._now())
-        self._behind()
+        try:
+            then()
+        finally:
+            self._behind()
 
     # ---- what faces show
 

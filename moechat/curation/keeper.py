@@ -63,7 +63,7 @@ class Keeper(Catalogue):
         self,
         layers: Layers,
         limits: Callable[[], ForgettingSettings],
-        change: Callable[[Callable[[], None]], None],
+        change: Callable[..., None],
         erase: Callable[[], object],
     ) -> None:
         super().__init__(layers, limits)
@@ -304,10 +304,9 @@ class Keeper(Catalogue):
             forgotten.extend(self.memories(lost.ids))
             unknown.erase(self._store.folder, files)
             erasure.forget(self._store, lost)
+            self.undo.clear()
 
-        self.change(hide)
-        self.undo.clear()
-        self._erase()
+        self.change(hide, self._erase)
         return forgotten
 
     def takes_back(self, batch: str) -> erasure.Gone:
@@ -318,8 +317,7 @@ class Keeper(Catalogue):
     def take_back(self, batch: str) -> erasure.Gone:
         """Erase an import as a whole, with what was understood of it. Returns what it was, by id. Raises NotFound."""
         lost: list[erasure.Gone] = []
-        self.change(lambda: lost.append(erasure.take_back(self._store, batch)))
-        self._erase()
+        self.change(lambda: lost.append(erasure.take_back(self._store, batch)), self._erase)
         return lost[0]
 
 
