@@ -9,10 +9,11 @@ decide nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from moechat.reading.patterns import Patterns, patterns
 from moechat.when import LONGEST_READ, both_ends
 from moechat.worker import COURTESY, lazy
 
+T = TypeVar("T")
 SAYINGS, FITTED, LIMITS, MATTERS = (
     Path(__file__).with_name(name) for name in ("sayings", "kinds.npz", "limits", "matters")
 )
@@ -37,6 +39,8 @@ HEARD, HEARD_IN_PART, NEAR_DANGER = 0.2, 0.5, 0.04
 ENDING, SURE = frozenset({"limit", "takeback"}), 0.5
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
+# These kinds of saying are of pain: they are met with care.
+HARM = frozenset({"hurt", "quarrel", DANGER, DANGER_OTHER})
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}")  # Whoever goes on without a stop is weighed part by part.
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
@@ -179,12 +183,12 @@ def _by_words(text: str) -> str:
 def _sentences(text: str) -> tuple[str, ...]:
     """The sentences of a message of several, the first and the last of many."""
     parts = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
-    half = MOST_SENTENCES // 2
-    return (
-        tuple(dict.fromkeys(parts if len(parts) <= MOST_SENTENCES else parts[:half] + parts[-half:]))
-        if len(parts) > 1
-        else ()
-    )
+    return tuple(dict.fromkeys(first_and_last(parts, MOST_SENTENCES))) if len(parts) > 1 else ()
+
+
+def first_and_last(parts: Sequence[T], most: int) -> Sequence[T]:
+    """All of them, or of more than ``most`` as many of the first as of the last."""
+    return parts if len(parts) <= most else [*parts[: most // 2], *parts[-(most // 2) :]]
 
 
 def _is_of_another(text: str) -> bool:

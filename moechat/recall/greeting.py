@@ -21,7 +21,7 @@ from moechat.language import words
 from moechat.memory.days import WORTH, is_light
 from moechat.memory.unranked import latest
 from moechat.model import Episode, Exchange
-from moechat.reading.saying import mark, saying
+from moechat.reading.saying import HARM, mark, saying
 from moechat.recall import plans
 from moechat.recall.layers import Layers
 from moechat.rules.boundaries import concerns
@@ -36,7 +36,6 @@ LATELY = timedelta(days=30)  # What she speaks of was told within this time.
 LOOKED_AT = 3  # The exchanges before an absence that are looked at for pain.
 LONGEST_QUOTE = 60  # in characters
 _SENTENCE = re.compile(r"[^。！？!?\n]+")
-_PAIN = frozenset({"hurt", "quarrel", "danger", "danger_other"})
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def greeting(layers: Layers) -> Greeting | None:
     last = latest(store, LOOKED_AT)
     if not last or not _is_time(layers, last[-1], now):
         return None
-    if any(not _PAIN.isdisjoint(saying(one.user).kinds) or saying(one.user).is_danger for one in last):
+    if any(not HARM.isdisjoint(saying(one.user).kinds) for one in last):
         return None
     if any(day.is_grave for day in layers.days.of(now)):
         return None
@@ -142,7 +141,7 @@ def _quoting(layers: Layers, kind: Literal["plan", "memory"], episode: Episode, 
     for exchange in layers.store.exchanges.of(episode.event.sources).values():
         sentences = [one.strip(ENDS) for one in _SENTENCE.findall(exchange.user)]
         words_said = max(sentences, key=lambda one: len(matter.intersection(words.keywords(one, 50))), default="")
-        is_light_said = mark(words_said) == "" and _PAIN.isdisjoint(saying(words_said).kinds)
+        is_light_said = mark(words_said) == "" and HARM.isdisjoint(saying(words_said).kinds)
         if exchange.another(own) or not words_said or len(words_said) > LONGEST_QUOTE or not is_light_said:
             continue
         if not matter.isdisjoint(words.keywords(words_said, 50)):

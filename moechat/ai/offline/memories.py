@@ -16,7 +16,7 @@ from moechat.language.words import is_stop_word, tokens
 from moechat.model import FactDraft, Hit, Layer
 from moechat.reading.examples import NAMED, Asking, nearness_of, stated, wanted
 from moechat.reading.frames import LIKELY
-from moechat.reading.saying import asks, asks_by_form, saying
+from moechat.reading.saying import asks, asks_by_form, first_and_last, saying
 from moechat.rules import message
 from moechat.rules.clause import MAX_SENTENCES, Clause
 from moechat.when import LONGEST_READ, Span, both_ends, resolve
@@ -191,10 +191,7 @@ class Memories:
                 own = float(not named or kind == "have" if is_own else not named.isdisjoint(people))
             if kind in OF_ONESELF and is_own and likely >= LIKELY and own < LIKELY and not _WHO.search(question):
                 continue  # It is somebody else's.
-            pieces = _CLAUSE.findall(text) or [text]
-            pieces = (
-                pieces if len(pieces) <= MOST_CLAUSES else pieces[: MOST_CLAUSES // 2] + pieces[-MOST_CLAUSES // 2 :]
-            )
+            pieces = first_and_last(_CLAUSE.findall(text) or [text], MOST_CLAUSES)
             score = asking.log_odds(at, pieces, likely, own, at if named else before.get(at, at))
             score += OF_THEM * (not people.isdisjoint(named)) + OF_ANOTHER * self.is_of_another(question, text)
             score += ASKS * asks_by_form(text)

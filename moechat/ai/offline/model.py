@@ -27,7 +27,7 @@ from moechat.errors import ModelError
 from moechat.model import LONG_AGO, Exchange, Message, Understanding
 from moechat.reading.examples import LOW, TASTES, about, asked, stated, wanted
 from moechat.reading.frames import LIKELY
-from moechat.reading.saying import DANGER, DANGER_OTHER, UNKNOWN, asks, asks_by_form, earnest, mark
+from moechat.reading.saying import DANGER, DANGER_OTHER, HARM, UNKNOWN, asks, asks_by_form, earnest, mark
 from moechat.rules import foods, message
 from moechat.rules.reading import understand
 from moechat.settings.character import USER_NAMES
@@ -46,7 +46,6 @@ DAYS = {
 }
 ACUTE = ("threat", "emergency", "emergency_other")  # Here the emergency number alone helps.
 # A receipt is for none of these kinds of saying.
-HARM = frozenset({"hurt", "quarrel", "danger", "danger_other"})
 LIGHT = frozenset({"glad", "role", "takeback", "limit", "goodnight"})
 NO_NEWS = HARM | LIGHT | {"figure", "joke", "other", "quote", "suppose"}
 _PIECES = re.compile(r"[\x21-\x7e]+\s*|[\s\S]")
