@@ -1,7 +1,7 @@
 """Who speaks first where a model answers one request at a time (llama.cpp, Ollama, a file in process): the one who writes.
 
 What happens behind a turn asks through a ``BackgroundModel``. It gives way at once: its request is closed, and its work stays
-queued.
+queued. After a failure it asks again when ``Retry`` says so, and about as much at once as ``BatchSize`` says.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from moechat.ai.chat_model import ChatModel, ChatRequest
@@ -18,6 +19,8 @@ from moechat.ai.reply_stream import ReplyStream
 from moechat.ai.window import Window
 from moechat.errors import ModelError
 from moechat.model import Message, Usage
+
+MOST_DOUBLINGS = 8  # Of the wait after a failure.
 
 
 class GaveWay(ModelError):
@@ -129,3 +132,42 @@ class BackgroundModel:
         if answer.outcome.is_cut and not self.takes_cut:
             raise ModelError("cut", f"{self.name} stopped at its limit of tokens (understanding.max_tokens)")
         return text
+
+
+@dataclass
+class Retry:
+    """The wait after failures in a row. It doubles with each of them, ``MOST_DOUBLINGS`` times at most."""
+
+    failures: int = 0
+    not_before: datetime | None = None
+
+    def waits(self, now: datetime) -> bool:
+        return self.not_before is not None and now < self.not_before
+
+    def failed(self, now: datetime, wait_s: float) -> datetime:
+        """Count a failure; ``wait_s`` is the wait after the first. Returns the time of the next try."""
+        self.not_before = now + timedelta(seconds=wait_s * 2 ** min(self.failures, MOST_DOUBLINGS))
+        self.failures += 1
+        return self.not_before
+
+    def succeeded(self) -> None:
+        self.failures, self.not_before = 0, None
+
+
+@dataclass
+class BatchSize:
+    """How many exchanges a model is shown at once: as many as it has shown that it can answer, ``most`` at first."""
+
+    most: int
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        self.size = self.size or self.most
+
+    def failed(self, size: int) -> None:
+        """An answer about this many was cut, too slow or of no use."""
+        self.size = max(1, min(self.size, size) // 2)
+
+    def succeeded(self, size: int) -> None:
+        if size >= self.size:
+            self.size = min(self.most, self.size + max(1, self.size // 4))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 
 from moechat.ai.chat_model import ChatModel
-from moechat.ai.precedence import GaveWay
+from moechat.ai.precedence import GaveWay, Retry
 from moechat.clock import local
 from moechat.errors import ModelError
 from moechat.language.words import count_tokens
@@ -24,7 +24,6 @@ from moechat.recall.layers import Layers
 from moechat.recall.profile import known
 from moechat.store.formats import derived_id, text_hash
 from moechat.understanding.consultation import cited
-from moechat.understanding.retry import Retry
 from moechat.when.names import HAN
 
 log = logging.getLogger(__name__)

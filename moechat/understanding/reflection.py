@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from moechat.ai.chat_model import ChatModel
 from moechat.ai.failure import Failure, Language, in_words, sentence
-from moechat.ai.precedence import GaveWay
+from moechat.ai.precedence import GaveWay, Retry
 from moechat.errors import DataError, ModelError, MoeChatError
 from moechat.index.dense import Dense
 from moechat.language import words
@@ -45,7 +45,6 @@ from moechat.store import formats
 from moechat.store.kinds import Store
 from moechat.store.reflections import Made, Reflected, digest
 from moechat.understanding.consultation import INSIGHTS, Consultation, Cost, Statement, parse_insights
-from moechat.understanding.retry import Retry
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from moechat.ai.failure import in_words, sentence
-from moechat.ai.precedence import BackgroundModel, GaveWay
+from moechat.ai.precedence import BackgroundModel, BatchSize, GaveWay, Retry
 from moechat.clock import local
 from moechat.containment import NamedText
 from moechat.errors import DataError, ModelError
@@ -35,7 +35,6 @@ from moechat.settings.schema import RollSettings
 from moechat.store.formats import text_hash
 from moechat.understanding import extraction
 from moechat.understanding.closing import closing, ending, instead, may_close
-from moechat.understanding.retry import BatchSize, Retry
 from moechat.understanding.speakers import attributed, together
 
 log = logging.getLogger(__name__)
