@@ -303,7 +303,6 @@ class TableDays(Exchanges):
         self._kill(ids)
 
 
-@lru_cache(maxsize=512)  # A talk goes back to the same exchanges, and its context is read several times a turn.
 def _row(
     row: int, id_: str, at: str, user: str, char: str, status: Status, extra: str, sha: str, tag: str, file: str
 ) -> ExchangeRow:

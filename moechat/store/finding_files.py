@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
@@ -101,14 +100,10 @@ class FileFindings(Findings):
             unique: dict[str, Episode] = {}
             for episode in (episode for noted in notes for episode in noted.episodes):
                 unique.setdefault(episode.id, episode)  # a hand may have copied one: the first counts
-            there = {id_: (id_, formats.json_text(formats.EPISODE.data(episode))) for id_, episode in unique.items()}
+            there = {id_: (id_, formats.EPISODE.json(episode)) for id_, episode in unique.items()}
             new = [(file, unique[id_]) for id_, place in there.items() if place not in rows]
             kept = set(there.values())
-            dead = [
-                (row, formats.EPISODE.of_data(id_, json.loads(data)))
-                for row, id_, data in live
-                if (id_, data) not in kept
-            ]
+            dead = [(row, formats.EPISODE.of_json(id_, data)) for row, id_, data in live if (id_, data) not in kept]
             self._change_episodes(dead, new, cache.reserved_row(file, len(new)))
 
     # ---- writing

@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from moechat.model import Episode, Fact
 from moechat.store.database import StoreSession
 from moechat.store.exchanges import ROWS_AT_ONCE, TOLD_AT, FoldedWords, KeptRows
-from moechat.store.formats import EPISODE, FACT, json_text
+from moechat.store.formats import EPISODE, FACT
 from moechat.store.journal import LogBook
 
 EpisodeKind = Literal["event", "reflection"]
@@ -186,7 +185,7 @@ class ChangedEpisodes(Collection[tuple[int, str, Episode | None]]):
             read = {row: rest for row, *rest in self.session.all(CHANGED, {"rows": part})}
             for row in filter(read.__contains__, part):  # all are there, unless a cache was made anew meanwhile
                 id_, data, alive = read[row]
-                yield row, id_, EPISODE.of_data(id_, json.loads(data)) if alive else None
+                yield row, id_, EPISODE.of_json(id_, data) if alive else None
 
 
 # ---- the records
@@ -201,7 +200,7 @@ class FindingRecords:
     def __init__(self, owner: LogBook, session: StoreSession) -> None:
         self._owner, self._session = owner, session
         self._kept: KeptRows[Episode] = KeptRows(session, DIED, lambda rows: {
-            row: _episode(id_, data) for row, id_, data in session.all(BY_ROW, {"rows": list(rows)})
+            row: EPISODE.of_json(id_, data) for row, id_, data in session.all(BY_ROW, {"rows": list(rows)})
         })  # fmt: skip
         self._book: tuple[tuple[int, int], FactBook] | None = None
         self._superseding: tuple[tuple[int, int], list[Episode]] | None = None
@@ -214,7 +213,7 @@ class FindingRecords:
         moment, book = (self._session.epoch, self._session.pulse.facts), self._book
         if book is None or book[0] != moment:
             rows = self._session.all(FACTS)
-            book = self._book = moment, FactBook(FACT.of_data(id_, json.loads(data)) for id_, data in rows)
+            book = self._book = moment, FactBook(FACT.of_json(id_, data) for id_, data in rows)
         return book[1]
 
     def facts(self) -> list[Fact]:
@@ -296,7 +295,7 @@ class FindingRecords:
         """Live episodes that replace others, in row order."""
         moment = self._session.epoch, self._session.pulse.replaces
         if self._superseding is None or self._superseding[0] != moment:
-            self._superseding = moment, [_episode(id_, data) for id_, data in self._session.all(SUPERSEDING)]
+            self._superseding = moment, [EPISODE.of_json(id_, data) for id_, data in self._session.all(SUPERSEDING)]
         return self._superseding[1]
 
     def superseded(self, hidden: Collection[str]) -> frozenset[str]:
@@ -330,7 +329,7 @@ class FindingRecords:
             pulse.replaces = pulse.facts
         if gone:
             self._session.do(DROP_FACTS, {"ids": list(gone)})
-        self._session.put("facts", [{"id": fact.id, "data": json_text(FACT.data(fact))} for fact in new], ("id",))
+        self._session.put("facts", [{"id": fact.id, "data": FACT.json(fact)} for fact in new], ("id",))
         if before is not None and is_current:
             before[1].change(gone, new)
             self._book = (self._session.epoch, pulse.facts), before[1]
@@ -361,12 +360,7 @@ def _columns(row: int, note: str, episode: Episode, gen: int) -> dict[str, Any]:
     starts, ends = (moment.timestamp() for moment in event.happened) if event.happened else (None, None)
     return {
         "row": row, "id": episode.id, "note": note, "t": episode.since.timestamp(), "starts": starts, "ends": ends,
-        "kind": episode.kind, "by": episode.by, "confirmed": episode.confirmed, "data": json_text(EPISODE.data(episode)),
+        "kind": episode.kind, "by": episode.by, "confirmed": episode.confirmed, "data": EPISODE.json(episode),
         "words": event.text, "keywords": " ".join(event.keywords), "replaces": bool(episode.supersedes),
         "evidence": bool(episode.evidence), "gen": gen,
     }  # fmt: skip
-
-
-@lru_cache(maxsize=512)  # A recall goes back to most of what the one before it found.
-def _episode(id_: str, data: str) -> Episode:
-    return EPISODE.of_data(id_, json.loads(data))

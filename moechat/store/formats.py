@@ -340,6 +340,13 @@ class Codec(Generic[Noun]):
         own[self._place] = self._draft(**draft)
         return self._noun(**own)
 
+    def json(self, one: Noun) -> str:
+        """``data`` as text."""
+        return json_text(self.data(one))
+
+    def of_json(self, id_: str, text: str) -> Noun:
+        return self.of_data(id_, json.loads(text))
+
 
 EPISODE = Codec(Episode, Event, "event", (
     Column("text", _TEXT, shown=True), Column("told", _TOLD, None, "at"), Column("happened", _SPAN, None),

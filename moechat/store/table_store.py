@@ -74,7 +74,7 @@ class TableFindings(Findings):
 
     def _live(self, ids: Sequence[str]) -> dict[str, tuple[int, Episode]]:
         rows = self._session.all(BY_ID, {"ids": list(ids)}) if ids else []
-        return {id_: (row, EPISODE.of_data(id_, json.loads(data))) for row, id_, data in rows}
+        return {id_: (row, EPISODE.of_json(id_, data)) for row, id_, data in rows}
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         changes = list(changes)
