@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from moechat.cue import Cue
 from moechat.index.dense import Dense
 from moechat.index.topic import TopicTable
-from moechat.index.vector_rows import text_key
-from moechat.index.vectors import meets
+from moechat.index.vector_rows import Ints, text_key
+from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
 from moechat.memory.episodes import EpisodeView
 from moechat.rules import topics as topic_rules
@@ -85,7 +86,7 @@ class Leads:
 
     def __init__(self, dense: Dense) -> None:
         self._dense, self.names = dense, TopicNames()
-        self._placed: tuple[object, list[str], NDArray[np.int64]] | None = None
+        self._placed: WeakKeyDictionary[VectorTable, tuple[tuple[object, ...], list[str], Ints]] = WeakKeyDictionary()
 
     def of(self, tree: TopicTable, moves: Moves, cue: Cue, view: EpisodeView) -> list[Led]:
         """The topics that a message leads to, the surest first."""
@@ -95,19 +96,25 @@ class Leads:
         ]  # fmt: skip
         return surest(ways)
 
+    def placed(self, tree: TopicTable, table: VectorTable) -> tuple[list[str], Ints]:
+        """The topics, and where in a table the vector of each stands, -1 where it has none; looked up once either has changed."""
+        key = (tree, tree.version, len(table), table.losses)
+        if table not in self._placed or self._placed[table][0] != key:
+            paths = list(tree)
+            places = table.lookup([text_key(spoken(path)) for path in paths]) if paths else np.zeros(0, np.int64)
+            self._placed[table] = key, paths, np.asarray(places, np.int64)
+        return self._placed[table][1:]
+
     def _by_meaning(self, tree: TopicTable, cue: Cue) -> list[Led]:
         """Topics whose name is near in meaning, as far as it has a vector."""
         vector, floors, table = cue.vector, self._dense.thresholds, self._dense.table(TABLE)
         if vector is None or floors is None or table is None:
             return []
-        key = (tree, tree.version, table, len(table))
-        if self._placed is None or self._placed[0] != key:
-            paths = list(tree)
-            places = np.asarray(table.lookup([text_key(spoken(path)) for path in paths]) if paths else [], np.int64)
-            having = np.flatnonzero(places >= 0)
-            self._placed = (key, [paths[i] for i in having], places[having])
-        _, paths, places = self._placed
-        return _nearest(paths, table.dot(places, vector) if paths else np.zeros(0), floors.lore)
+        paths, places = self.placed(tree, table)
+        having, scores = places >= 0, np.full(len(paths), -np.inf)
+        if having.any():
+            scores[having] = table.dot(places[having], vector)
+        return _nearest(paths, scores, floors.lore)
 
     def _by_likeness(self, view: EpisodeView, moves: Moves, cue: Cue) -> list[Led]:
         """Topics of the slices that are nearest in meaning."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -82,8 +81,6 @@ class Topics:
     def __init__(self, store: Store, episodes: Episodes, dense: Dense) -> None:
         self._store, self._episodes, self._dense = store, episodes, dense
         self._leads = Leads(dense)
-        self._held: WeakKeyDictionary[VectorTable, tuple[int, set[str]]] = WeakKeyDictionary()
-        """By table: its losses, and the names that it had a vector of."""
         self.vectors = TextVectors(dense, TABLE, self._lacking, lambda names: names, store.contained)
         self._lock = threading.RLock()
         if store.index_folder is not None:  # Earlier versions kept their topics there.
@@ -206,23 +203,16 @@ class Topics:
 
     def keys(self) -> Keys:
         """Those of the vectors of all topics."""
-        return [text_key(name) for name in self._names()]
-
-    def _lacking(self, table: VectorTable) -> list[str]:
-        """The names of topics that have no vector in a table. Only what had none before, or may have lost it, is looked up."""
-        losses, held = self._held.get(table, (table.losses, set[str]()))
-        if losses != table.losses:
-            losses, held = table.losses, set()
-        names = [name for name in self._names() if name not in held]
-        places = table.lookup([text_key(name) for name in names]) if names else ()
-        held.update(name for name, place in zip(names, places, strict=True) if place >= 0)
-        self._held[table] = (losses, held)
-        return [name for name in names if name not in held]
-
-    def _names(self) -> list[str]:
         self.sync()
         with self._lock:
-            return list(dict.fromkeys(map(spoken, self.table)))
+            return [text_key(spoken(path)) for path in self.table]
+
+    def _lacking(self, table: VectorTable) -> list[str]:
+        """The names of topics that have no vector in a table."""
+        self.sync()
+        with self._lock:
+            paths, places = self._leads.placed(self.table, table)
+        return list(dict.fromkeys(spoken(paths[i]) for i in np.flatnonzero(places < 0).tolist()))
 
     # ---- looking
 
