@@ -117,7 +117,7 @@ class Catalogue:
         if span is None:
             return fitting
         start, end = span
-        happened = {one.id: one.event.happened for one in self._episodes(ids)}
+        happened = {one.id: one.event.happened for one in self._store.findings.by_ids(ids).values()}
         return {
             one.id for one in self.memories(fitting)
             if (one.at and start <= one.at <= end)
@@ -151,10 +151,8 @@ class Catalogue:
     def get(self, id_: str) -> Details:
         """Raises NotFound."""
         self._store.follow()
-        if fact := self._fact(id_):
-            return self._of_fact(fact)
-        if episode := self._episode(id_):
-            return self._of_episode(episode)
+        if finding := self._store.findings.of([id_]).get(id_):
+            return self._of_fact(finding) if isinstance(finding, Fact) else self._of_episode(finding)
         if exchange := self._store.exchanges.of([id_]).get(id_):
             return self._of_exchange(exchange)
         raise NotFound(f"there is no memory {id_!r}; `moechat memories list` shows them")
@@ -162,20 +160,16 @@ class Catalogue:
     def memories(self, ids: Iterable[str]) -> list[Memory]:
         """Those that are there, in the order asked for."""
         unique_ids = list(dict.fromkeys(ids))
-        facts = {fact.id: fact for fact in self._store.findings.facts()}
-        episodes = {episode.id: episode for episode in self._episodes(unique_ids)}
-        exchanges = self._store.exchanges.of([id_ for id_ in unique_ids if id_ not in facts and id_ not in episodes])
+        findings = self._store.findings.of(unique_ids)
+        exchanges = self._store.exchanges.of([id_ for id_ in unique_ids if id_ not in findings])
         current = {fact.id for fact in self._store.search.facts()}
         replaced = self._store.search.replaced()
         memories = []
         for id_ in unique_ids:
-            if id_ in facts:
-                memories.append(
-                    self._memory(id_, "fact", facts[id_].at, facts[id_].text, facts[id_].by, id_ in current)
-                )
-            elif id_ in episodes:
-                one = episodes[id_]
-                memories.append(self._memory(id_, one.kind, one.at, one.event.text, one.by, id_ not in replaced))
+            if one := findings.get(id_):
+                kind: Kind = "fact" if isinstance(one, Fact) else one.kind
+                holds = id_ in current if kind == "fact" else id_ not in replaced
+                memories.append(self._memory(id_, kind, one.at, one.text, one.by, holds))
             elif id_ in exchanges:
                 exchange = exchanges[id_]
                 memories.append(replace(self._memory(id_, "exchange", exchange.at, exchange.sent), reply=exchange.char))
@@ -190,24 +184,16 @@ class Catalogue:
             state.recalled(id_), id_ in state.pinned, id_ in state.archived, current,
         )  # fmt: skip
 
-    def _fact(self, id_: str) -> Fact | None:
-        return next((fact for fact in self._store.findings.facts() if fact.id == id_), None)
-
-    def _episode(self, id_: str) -> Episode | None:
-        return next(iter(self._episodes([id_])), None)
-
-    def _episodes(self, ids: Sequence[str]) -> Sequence[Episode]:
-        return list(self._store.findings.by_ids(ids).values())
-
     # ---- one of them
 
     def facts(self, ids: Sequence[str]) -> list[Fact]:
         """Those of the ids that are facts."""
-        return [fact for fact in map(self._fact, ids) if fact is not None]
+        return list(self._store.findings.fact_book().of(ids).values())
 
     def events(self, ids: Sequence[str]) -> list[Episode]:
         """Those of the ids that are events."""
-        return [one for one in map(self._episode, ids) if one is not None and one.kind == "event"]
+        episodes = self._store.findings.by_ids(ids)
+        return [episodes[id_] for id_ in ids if id_ in episodes and episodes[id_].kind == "event"]
 
     def _of_fact(self, fact: Fact) -> Details:
         d = fact.draft
@@ -247,7 +233,7 @@ class Catalogue:
 
     def _of_exchange(self, exchange: Exchange) -> Details:
         tag, words, by = self._store.findings.notes_of([exchange.id]).get(exchange.id, NO_NOTE)
-        facts = [fact.id for fact in self._store.findings.facts() if exchange.id in fact.draft.sources]
+        facts = [fact.id for fact in self._store.findings.fact_book().citing([exchange.id])]
         episodes = [episode.id for episode in self._store.findings.citing([exchange.id])]
         parts: dict[str, object] = {"status": exchange.status, "tag": tag, "keywords": list(words), "by": by}
         return self._detailed(

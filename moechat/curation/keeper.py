@@ -98,19 +98,20 @@ class Keeper(Catalogue):
         text = text.strip()
         details = self.get(id_)
         self.undo.note([id_])
+        finding = self._store.findings.of([id_]).get(id_)
         if details.memory.kind == "exchange":
             words = storable(text)
             self.change(lambda: self._store.log.correct(id_, user=words))
-        elif (fact := self._fact(id_)) is not None:
-            self._put(replace(fact, draft=self._said(fact.draft, text), by="owner", consolidated=False))
-        elif (episode := self._episode(id_)) is not None:
-            self._put(replace(episode, event=replace(episode.event, text=text), by="owner"))
+        elif isinstance(finding, Fact):
+            self._put(replace(finding, draft=self._said(finding.draft, text), by="owner", consolidated=False))
+        elif finding is not None:
+            self._put(replace(finding, event=replace(finding.event, text=text), by="owner"))
         return self.get(id_).memory
 
     def edit_event(self, id_: str, **details: Any) -> Memory:
         """Give an event another ``text``, ``happened`` (a span, or None: no time), ``place``, ``keywords``, ``topic`` or
         ``importance``; what is not named stays. It becomes the owner's. Raises NotFound."""
-        episode = self._episode(id_)
+        episode = self._store.findings.by_ids([id_]).get(id_)
         if episode is None:
             raise NotFound(f"there is no event {id_!r}; `moechat memories list` shows them")
         span = details.get("happened", episode.event.happened)
@@ -210,7 +211,7 @@ class Keeper(Catalogue):
         for number in count():
             key = OWN + derived_id(text, (f"{about}{number or ''}",))
             id_ = derived_id(text, (key,))
-            if (there := self._episode(id_)) is None or there.event.text == text:
+            if (there := self._store.findings.by_ids([id_]).get(id_)) is None or there.event.text == text:
                 return key, id_
         raise AssertionError
 
@@ -322,14 +323,14 @@ class Keeper(Catalogue):
 
 
 def _gone(store: Store, ids: Sequence[str]) -> erasure.Gone:
-    facts = {fact.id for fact in store.findings.facts()}
-    episodes, links = set(store.findings.by_ids(ids)), store.findings.links()
+    facts, links = store.findings.fact_book().of(ids), store.findings.links()
+    episodes = set(store.findings.by_ids(ids))
     exchanges = [id_ for id_ in ids if id_ not in facts and id_ not in episodes]
     lost = erasure.gone(
         store,
         exchanges=exchanges,
         episodes=forgetting.with_replaced(sorted(episodes), links),
-        facts=forgetting.with_replaced([id_ for id_ in ids if id_ in facts], links),
+        facts=forgetting.with_replaced(list(facts), links),
     )
     return with_read_beside(store, lost)
 

@@ -40,8 +40,7 @@ def with_read_beside(unit: Store, lost: Gone) -> Gone:
         made.update(id_ for call in calls if not lost_ids.isdisjoint(call["shown"]) for id_ in call["cites"])
         looked_at = sorted((near | made) - out)
         episodes |= {e.id: e for e in [*unit.findings.citing(looked_at), *unit.findings.by_ids(looked_at).values()]}
-        facts = [one for one in unit.findings.facts() if not set(looked_at).isdisjoint(one.sources)]
-        both: list[Episode | Fact] = [*episodes.values(), *facts]
+        both: list[Episode | Fact] = [*episodes.values(), *unit.findings.fact_book().citing(looked_at)]
         own = [one for one in both if one.by in ("rules", "model")]
         findings = [one for one in own if out.isdisjoint((one.id, *one.sources))]
         leaks = [one for one in findings if _tells(unit, gone_words, one.sources, _texts_of(one))]

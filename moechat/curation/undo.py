@@ -41,7 +41,7 @@ class Undo:
         """A change of these is about to be made."""
         store = self._store
         ids = forgetting.with_replaced(ids, store.findings.links())
-        there: Mapping[str, Fact | Episode] = {**store.findings.fact_book().of(ids), **store.findings.by_ids(ids)}
+        there = store.findings.of(ids)
         exchanges = store.exchanges.of([id_ for id_ in ids if id_ not in there])
         self._changes.append(
             Before(

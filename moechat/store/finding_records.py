@@ -224,6 +224,10 @@ class FindingRecords:
         """The generation in which facts last changed."""
         return self._session.pulse.facts
 
+    def of(self, ids: Collection[str]) -> dict[str, Fact | Episode]:
+        """Facts and live episodes by id, of those that are there."""
+        return {**self.fact_book().of(ids), **self.by_ids(list(ids))}
+
     # ---- notes
 
     def notes_of(self, ids: Sequence[str]) -> dict[str, ExchangeNote]:

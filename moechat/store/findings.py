@@ -74,9 +74,7 @@ class Findings(FindingRecords, ABC):
             self._merge_notes(ids, understanding, unread)
             after = self._by_text(ids)
             carried = [(before[text], new) for text, new in after.items() if text in before]
-            ids_after = list(after.values())
-            there: list[Fact | Episode] = [*self.fact_book().of(ids_after).values(), *self.by_ids(ids_after).values()]
-            newer = {old: one.id for one in there for old in one.supersedes}
+            newer = {old: one.id for one in self.of(after.values()).values() for old in one.supersedes}
             carried += [(old, newer[old]) for ids in understanding.replaces.values() for old in ids if old in newer]
             for old, new in carried:
                 owner.state.write(owner.state.carried(old, new))
