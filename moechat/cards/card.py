@@ -14,7 +14,7 @@ from typing import Any
 from moechat.cards import book
 from moechat.errors import DataError
 from moechat.lore import LORE_ROLES
-from moechat.store.plain import json_value
+from moechat.store.plain import json_of
 
 Card = dict[str, Any]
 Form = str  # ``v1``, ``v2`` or ``v3``
@@ -46,15 +46,12 @@ _V2_USUAL: Mapping[str, Any] = {
 
 
 def decoded(data: bytes, file: Path | str) -> Any:
-    """The value of a JSON file of a stranger's. Raises DataError where it is none, or larger than any card is."""
+    """The value of a card's JSON. Raises DataError where it is none, or larger than any card is."""
     if len(data) > LARGEST:
         raise DataError(file, f"has {len(data) >> 20} MB of JSON; at most {LARGEST >> 20} are read")
     if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_VALUES:
         raise DataError(file, f"holds more than {MAX_VALUES:,} values; that is no card")
-    try:
-        return json_value(data)
-    except ValueError as error:
-        raise DataError(file, f"is no JSON that can be read: {error}") from None
+    return json_of(data, file)
 
 
 def is_card(value: Any) -> bool:

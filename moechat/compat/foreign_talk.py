@@ -23,7 +23,7 @@ from moechat.model import Exchange
 from moechat.store.disk import BACKUPS, INDEX
 from moechat.store.files import FileStore
 from moechat.store.kinds import Store
-from moechat.store.plain import data_of, json_value, read_yaml, storable
+from moechat.store.plain import data_of, json_of, read_yaml, storable
 
 HEAD_BYTES = 65536
 _WHATSAPP = re.compile(r"\[?\d{1,4}[/.]\d{1,2}[/.]\d{2,4},? [^\n]{4,20}?(?:\]| - )", re.M)
@@ -172,10 +172,7 @@ def memories(path: Path) -> list[dict[str, str]]:
     data = data_of(path, may_lead_out=True)
     text = _text(data, path)
     if text.lstrip()[:1] in ("[", "{"):
-        try:
-            value = json_value(text)
-        except ValueError as error:
-            raise DataError(path, f"is no JSON that can be read: {error}") from None
+        value = json_of(text, path)
         rows = (value.get("memories") if isinstance(value, dict) else value) or []
     else:
         rows = [row for _, row in rows_of(text)]

@@ -11,7 +11,7 @@ from moechat.cards.book import only
 from moechat.clock import moment_of
 from moechat.compat.past import Line, Past, Talk, Who
 from moechat.errors import DataError
-from moechat.store.plain import json_value
+from moechat.store.plain import json_of, json_value
 
 EXAMPLE = '{"time": "2021-03-04T20:15:00", "who": "user", "text": "…"}'
 Row = Mapping[str, Any]
@@ -148,18 +148,11 @@ def open_webui(text: str, past: Past) -> list[Talk]:
 
 def _talks(text: str, past: Past, key: str, make: Callable[[Any], Talk]) -> list[Talk]:
     """The conversations of a file: objects that have another under ``key``."""
-    value = _whole(text, past)
+    value = json_of(text, past.path)
     rows = value if isinstance(value, list) else [value]
     talks = [make(one) for one in rows if isinstance(one, dict) and isinstance(one.get(key), dict)]
     past.left_out["no talk"] += len(rows) - len(talks)
     return talks
-
-
-def _whole(text: str, past: Past) -> Any:
-    try:
-        return json_value(text)
-    except ValueError as error:
-        raise DataError(past.path, f"is no JSON that can be read: {error}") from None
 
 
 def _tree(talk: Row, past: Past, nodes: Row, current: Any, read: Callable[[Row], Line | None]) -> Talk:
@@ -239,7 +232,7 @@ def _time(value: Any) -> datetime | None:
 
 def character_ai(text: str, past: Past) -> list[Talk]:
     """Chats are lists of ``msgs`` (before 2024) or of ``turns``, wherever they lie; of a turn all candidates are read."""
-    waiting, talks = [(_whole(text, past), "")], list[Talk]()
+    waiting, talks = [(json_of(text, past.path), "")], list[Talk]()
     while waiting:
         value, title = waiting.pop()
         if isinstance(value, list):

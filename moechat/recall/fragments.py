@@ -20,7 +20,8 @@ from moechat.language.words import count_tokens, fold
 from moechat.memory.contradiction import keyword_class
 from moechat.model import Episode, Event, Fact, FactKind
 from moechat.when import Precision, shown
-from moechat.when.span import MONTHS, WHOLE_DAY, away, in_zone, told
+from moechat.when.names import MONTHS
+from moechat.when.span import WHOLE_DAY, away, in_zone, told
 
 LEAST_TOKENS = 100
 """No memory is cut to fewer tokens so that another finds room."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -49,10 +49,7 @@ def _days(store: Journal) -> tuple[set[str], list[str]]:
     log_end = max(
         (datetime.fromisoformat(node.at) for node in list(store.tree.nodes.values()) if node.at), default=None
     )
-    names = {
-        name for name in (*disk.record_files(store.folder), *list(store.cache.signatures())) if disk.is_day_file(name)
-    }
-    for name in sorted(names):
+    for name in _names(store, disk.is_day_file):
         path = store.folder / name
         tagged, unreadable = formats.each(records.read(path)[1], path, store.zone, formats.exchange_from)
         problems += map(str, unreadable)
@@ -63,6 +60,11 @@ def _days(store: Journal) -> tuple[set[str], list[str]]:
         problems += _later_than_the_log(store, [exchange for exchange, _ in tagged], path, log_end)
         problems += _cache_against(store, name, hashes)
     return ids, problems
+
+
+def _names(store: Journal, is_one: Callable[[str], bool]) -> list[str]:
+    """The files of a kind that lie there, or that the cache knows, by date."""
+    return sorted(filter(is_one, {*disk.record_files(store.folder), *list(store.cache.signatures())}))
 
 
 def _log_against(store: Journal, hashes: Mapping[str, str]) -> Iterator[str]:
@@ -110,10 +112,7 @@ def _cache_against(store: Journal, name: str, hashes: Mapping[str, str]) -> Iter
 
 def _findings(store: Journal) -> Iterator[str]:
     """Facts and episodes of the cache, against those of the files; what cannot be read is told already."""
-    names = {
-        name for name in (*disk.record_files(store.folder), *list(store.cache.signatures())) if disk.is_notes(name)
-    }
-    for name in [disk.CORE, *sorted(names)]:
+    for name in [disk.CORE, *_names(store, disk.is_notes)]:
         if _texts_of(store, name) != _cached_texts(store, name):
             yield f"{name}: the cache holds something else; {_MENDED}"
 

@@ -163,6 +163,14 @@ def json_value(text: str | bytes, *, decoder: json.JSONDecoder = _JSON) -> Any:
         raise ValueError("values are nested too deep") from None
 
 
+def json_of(text: str | bytes, file: Path | str) -> Any:
+    """The value of a JSON file of a stranger's. Raises DataError where it is none."""
+    try:
+        return json_value(text)
+    except ValueError as error:
+        raise DataError(file, f"is no JSON that can be read: {error}") from None
+
+
 def json_decoder(object_of: Callable[[list[tuple[str, Any]]], Any]) -> json.JSONDecoder:
     """A decoder for ``json_value`` that makes objects of their pairs."""
     return json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_nothing)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta, tzinfo
 from typing import Literal
 
+from moechat.when.names import MONTHS
 from moechat.when.words import ranges, table
 
 Precision = Literal["moment", "part", "day", "month", "season", "year", "unknown"]
@@ -85,7 +86,6 @@ _NEAR: Mapping[str, Mapping[int, str]] = {
 _FROM = 2  # Years are spoken of from two on, months and weeks likewise.
 _UNITS = ((365, "year"), (30, "month"), (7, "week"), (1, "day"))
 _UNIT_ZH = {"year": "年", "month": "个月", "week": "周", "day": "天"}
-MONTHS = "January February March April May June July August September October November December".split()
 
 
 def shown(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh") -> str:
