@@ -151,8 +151,9 @@ class Catalogue:
     def get(self, id_: str) -> Details:
         """Raises NotFound."""
         self._store.follow()
-        if finding := self._store.findings.of([id_]).get(id_):
-            return self._of_fact(finding) if isinstance(finding, Fact) else self._of_episode(finding)
+        if findings := self._store.findings.with_ids([id_]):
+            first = findings[0]
+            return self._of_fact(first) if isinstance(first, Fact) else self._of_episode(first)
         if exchange := self._store.exchanges.of([id_]).get(id_):
             return self._of_exchange(exchange)
         raise NotFound(f"there is no memory {id_!r}; `moechat memories list` shows them")
@@ -160,7 +161,7 @@ class Catalogue:
     def memories(self, ids: Iterable[str]) -> list[Memory]:
         """Those that are there, in the order asked for."""
         unique_ids = list(dict.fromkeys(ids))
-        findings = self._store.findings.of(unique_ids)
+        findings = {one.id: one for one in reversed(self._store.findings.with_ids(unique_ids))}
         exchanges = self._store.exchanges.of([id_ for id_ in unique_ids if id_ not in findings])
         current = {fact.id for fact in self._store.search.facts()}
         replaced = self._store.search.replaced()

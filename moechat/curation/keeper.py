@@ -98,7 +98,7 @@ class Keeper(Catalogue):
         text = text.strip()
         details = self.get(id_)
         self.undo.note([id_])
-        finding = self._store.findings.of([id_]).get(id_)
+        finding = next(iter(self._store.findings.with_ids([id_])), None)
         if details.memory.kind == "exchange":
             words = storable(text)
             self.change(lambda: self._store.log.correct(id_, user=words))

@@ -7,7 +7,7 @@ forgotten cannot be had back, and is not noted.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from moechat.curation import forgetting
@@ -19,9 +19,10 @@ MOST = 20
 
 @dataclass(frozen=True)
 class Before:
-    """Memories by id as they stood: None was not there. ``words`` are the user's in an exchange."""
+    """Findings as they stood, of those with these ``ids``; ``words`` are the user's in an exchange."""
 
-    findings: Mapping[str, Fact | Episode | None]
+    findings: Sequence[Fact | Episode]
+    ids: Sequence[str]
     words: Mapping[str, str]
     pinned: set[str]
     archived: set[str]
@@ -41,11 +42,12 @@ class Undo:
         """A change of these is about to be made."""
         store = self._store
         ids = forgetting.with_replaced(ids, store.findings.links())
-        there = store.findings.of(ids)
-        exchanges = store.exchanges.of([id_ for id_ in ids if id_ not in there])
+        there = store.findings.with_ids(ids)
+        exchanges = store.exchanges.of([id_ for id_ in ids if all(one.id != id_ for one in there)])
         self._changes.append(
             Before(
-                {id_: there.get(id_) for id_ in ids if id_ not in exchanges},
+                there,
+                [id_ for id_ in ids if id_ not in exchanges],
                 {id_: one.user for id_, one in exchanges.items()},
                 {id_ for id_ in ids if id_ in store.state.pinned},
                 {id_ for id_ in ids if id_ in store.state.archived},
@@ -61,9 +63,11 @@ class Undo:
         if not self._changes:
             return []
         before, store = self._changes.pop(), self._store
-        ids = [*before.findings, *before.words]
-        store.findings.take_out([id_ for id_, one in before.findings.items() if one is None])
-        store.findings.put(one for one in before.findings.values() if one)
+        ids = [*before.ids, *before.words]
+        for kind in (Fact, Episode):
+            stood = {one.id for one in before.findings if isinstance(one, kind)}
+            store.findings.take_out([id_ for id_ in before.ids if id_ not in stood], kind)
+        store.findings.put(before.findings)
         for id_, exchange in store.exchanges.of(list(before.words)).items():
             if exchange.user != before.words[id_]:
                 store.log.correct(id_, user=before.words[id_])

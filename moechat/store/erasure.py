@@ -172,8 +172,9 @@ def _erase(unit: Unit, ids: frozenset[str]) -> None:
     unfiled = [id_ for id_ in sorted(ids) if id_ not in rows]
     by_day = itertools.groupby(rows.values(), lambda row: local(row.exchange.at, unit.zone).date())
     days = [[row.exchange.id for row in day] for _, day in by_day]
-    # Before its sources go: by itself it would get another id, and stay.
-    findings.take_out([id_ for id_, one in findings.of(ids).items() if one.by == "owner"])
+    own_facts = [fact.id for fact in findings.facts() if fact.by == "owner" and fact.id in ids]
+    findings.take_out(own_facts, Fact)  # Before its sources go: by itself it would get another id, and stay.
+    findings.take_out([one.id for one in findings.by_ids(list(ids)).values() if one.by == "owner"], Episode)
     for part in _slices(_cited_by_owner(unit, [*rows, *unfiled])):
         findings.uncite(part, anew=True)
     for part in [*(part for day in days for part in _slices(day)), *_slices(unfiled)]:

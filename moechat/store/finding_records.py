@@ -224,9 +224,9 @@ class FindingRecords:
         """The generation in which facts last changed."""
         return self._session.pulse.facts
 
-    def of(self, ids: Collection[str]) -> dict[str, Fact | Episode]:
-        """Facts and live episodes by id, of those that are there."""
-        return {**self.fact_book().of(ids), **self.by_ids(list(ids))}
+    def with_ids(self, ids: Collection[str]) -> list[Fact | Episode]:
+        """Facts, then live episodes. A fact and an event of the same words have one id."""
+        return [*self.fact_book().of(ids).values(), *self.by_ids(list(ids)).values()]
 
     # ---- notes
 

@@ -74,7 +74,7 @@ class Findings(FindingRecords, ABC):
             self._merge_notes(ids, understanding, unread)
             after = self._by_text(ids)
             carried = [(before[text], new) for text, new in after.items() if text in before]
-            newer = {old: one.id for one in self.of(after.values()).values() for old in one.supersedes}
+            newer = {old: one.id for one in self.with_ids(after.values()) for old in one.supersedes}
             carried += [(old, newer[old]) for ids in understanding.replaces.values() for old in ids if old in newer]
             for old, new in carried:
                 owner.state.write(owner.state.carried(old, new))
@@ -232,15 +232,16 @@ class Findings(FindingRecords, ABC):
             ordered = sorted([*before, *new], key=lambda noted: noted.key not in added)  # added first, then removed
             self._write_notes([_with(noted, added.pop(noted.key, ()), ids) for noted in ordered])
 
-    def take_out(self, ids: Collection[str]) -> None:
-        """Take findings out, whoever wrote them; what they rested on stays. What replaced one of them replaces what that one had
-        replaced."""
+    def take_out(self, ids: Collection[str], kind: type[Fact] | type[Episode] | None = None) -> None:
+        """Take findings out (of one ``kind``, or of both), whoever wrote them; what they rested on stays. What replaced one of
+        them replaces what that one had replaced."""
         with self._owner.writing("take out"):
-            facts, episodes = self.fact_book().of(ids), self.by_ids(list(ids))
+            facts = {} if kind is Episode else self.fact_book().of(ids)
+            episodes = {} if kind is Fact else self.by_ids(list(ids))
             heirs = {one.id: one for one in _heirs(facts.values(), self.facts())} if facts else {}
             self._write_facts({**heirs, **dict.fromkeys(facts)})
             self.put(_heirs(episodes.values(), self.superseding()))
-            self._write_notes([_with(noted, (), ids) for noted in self._noted((), ids)])
+            self._write_notes([_with(noted, (), episodes) for noted in self._noted((), episodes)])
 
     def unlink(self, ids: Collection[str]) -> None:
         """No finding names these any longer as what it replaced."""
@@ -259,7 +260,8 @@ class Findings(FindingRecords, ABC):
             new_episodes = [_episode_without(episode, ids, anew) for episode in episodes]
             self._write_facts({**dict.fromkeys(fact.id for fact in facts), **{fact.id: fact for fact in new_facts}})
             self.put(new_episodes)
-            self.take_out([old.id for old, new in zip(episodes, new_episodes, strict=True) if old.id != new.id])
+            renamed = [old.id for old, new in zip(episodes, new_episodes, strict=True) if old.id != new.id]
+            self.take_out(renamed, Episode)
             ids_before = [*(fact.id for fact in facts), *(episode.id for episode in episodes)]
             ids_after = [*(fact.id for fact in new_facts), *(episode.id for episode in new_episodes)]
             for old_id, new_id in zip(ids_before, ids_after, strict=True):
@@ -277,7 +279,7 @@ class Findings(FindingRecords, ABC):
             self._owner.requeue(sorted(others.union(ids) - retracted))  # first: a kill must not leave them without
             steps: tuple[Callable[[Sequence[str]], None], ...] = (
                 *([self.uncite] if uncites else []),
-                lambda ids: self.take_out([fact.id for fact in self._facts_citing(ids)]),
+                lambda ids: self.take_out([fact.id for fact in self._facts_citing(ids)], Fact),
                 lambda ids: self._change_refused(
                     lambda before: [one for one in before if set(ids).isdisjoint(one.sources)]
                 ),

@@ -184,7 +184,7 @@ class Reflector:
             self._store()
             mark, gone = self._sound(self._record.value, now)
             if gone:
-                self.store.findings.take_out(gone)
+                self.store.findings.take_out(gone, Episode)
                 self.episodes.sync()
             if mark != self._record.value:
                 self._record.write(mark)

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
+from moechat.curation.undo import Undo
 from moechat.errors import DataError
 from moechat.model import Episode, Event, Fact, FactDraft, Understanding
 from moechat.store import disk, formats
@@ -363,6 +364,27 @@ def test_changing_one_event_leaves_those_of_other_exchanges_and_their_rows(home:
     store.findings.take_out([middle.id])
     assert [e.event.text for e in store.findings.citing(ids)] == ["第0件事", "第2件事"]
     assert store.findings.notes_of([ids[1]])[ids[1]].tag == "说了话"
+
+
+def test_a_fact_and_an_event_of_the_same_words_are_taken_out_apart(home: Home, store: FileStore) -> None:
+    id_ = told(store, home.clock, "我住在杭州", settle=True)
+    event = Event("用户住在杭州", (id_,))
+    key = formats.derived_id(event.text, event.sources)
+    fact = Fact(key, home.clock.now(), FactDraft(event.text, event.sources))
+    put(store, [id_], events=(event,))
+    store.findings.put([fact])
+    (episode,) = store.findings.citing([id_])
+    assert store.findings.with_ids([key]) == [fact, episode]
+    store.findings.take_out([key], Fact)
+    assert store.findings.with_ids([key]) == [episode]
+    store.findings.put([fact])
+    store.findings.take_out([key], Episode)
+    assert store.findings.with_ids([key]) == [fact]
+    undo = Undo(store)
+    undo.note([key])
+    store.findings.put([replace(fact, draft=replace(fact.draft, text="用户住在苏州"), by="owner"), episode])
+    undo.take_back()
+    assert store.findings.with_ids([key]) == [fact]
 
 
 # ---- marks, confirmation, status, links
