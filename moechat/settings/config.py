@@ -359,6 +359,9 @@ def meanings(text: str) -> dict[str, tuple[str, ...]]:
     return by_key
 
 
+_BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
+
+
 def reference() -> str:
     """docs/configuration.md: every section as a table of keys, defaults and meanings."""
     by_key = meanings((defaults_folder() / "config.yaml").read_text(encoding="utf-8"))
@@ -379,7 +382,7 @@ def reference() -> str:
         rows = "".join(_rows(field.default, name, by_key))
         parts.append(
             f"\n## `{name}`\n\n{' · '.join(by_key[name])}\n\nA character may override: {may}.\n\n"
-            f"| key | default | 含义 | meaning |\n|---|---|---|---|\n{rows}"
+            f"| key | default, range | 含义 | meaning |\n|---|---|---|---|\n{rows}"
         )
     return "".join(parts)
 
@@ -391,7 +394,11 @@ def _rows(section: BaseModel, path: str, by_key: Mapping[str, tuple[str, ...]]) 
             zh, en = field.description.split("\n")
         else:
             zh, en = (text.replace("|", "\\|") for text in by_key.get(key) or by_key[name])
-        shown = "" if field.description or isinstance(default, BaseModel) else f"`{_written(name, default)}`"
+        bounds = (
+            f" {sign} {getattr(one, of)}" for of, sign in _BOUNDS.items() for one in field.metadata if hasattr(one, of)
+        )
+        is_shown = not (field.description or isinstance(default, BaseModel))
+        shown = f"`{_written(name, default)}`{','.join(bounds)}" if is_shown else ""
         yield f"| `{key.partition('.')[2]}` | {shown} | {zh} | {en} |\n"
         if isinstance(default, BaseModel):
             yield from _rows(default, key, by_key)
