@@ -59,3 +59,15 @@ def test_nothing_of_play_or_of_what_was_taken_back_is_kept(tmp_path: Path) -> No
         ):
             say(agent, text)
         assert [fact.text for fact in agent.layers.core.current()] == ["用户住在杭州"]
+
+
+def test_play_that_nobody_ended_is_over_after_two_hours(tmp_path: Path) -> None:
+    home = Home.build(tmp_path)
+    with home.open() as house:
+        agent = house.agent()
+        say(agent, "咱们来演一段：你是侦探，我是富商")
+        for minutes, text in ((115, "我住在月球"), (125, "我住在杭州")):
+            home.clock.advance(minutes=minutes)
+            say(agent, text)
+        agent.finish()
+        assert [fact.text for fact in agent.layers.core.current()] == ["用户住在杭州"]
