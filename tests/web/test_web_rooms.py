@@ -537,7 +537,12 @@ def test_what_has_no_topic_is_none_and_one_alone_is_a_line(agent: Agent) -> None
     agent.memories.edit_event(event.id, topic="饮食")
     html = drawn(agent, TOPIC_ROOM, ZH)
     assert "treemap" not in html and 'data-topic="饮食"' in html
-    assert ZH("all_topics") not in html, "there is no way back where nothing was gone into"
+    say(agent, "昨天和妈妈去了公园")
+    agent.finish()
+    (other,) = {one.id for one in agent.memories.listed(["event"]).memories} - {event.id}
+    agent.memories.edit_event(other, topic="出游")
+    html = drawn(agent, TOPIC_ROOM, ZH)
+    assert "treemap" in html and ZH("all_topics") not in html, "there is no way back where nothing was gone into"
 
 
 def test_without_memories_the_rooms_say_so(agent: Agent) -> None:
