@@ -126,6 +126,12 @@ def test_the_entries_of_every_book_are_read_and_each_change_of_them_is_read_back
     assert faults == []
 
 
+def test_an_entry_in_a_list_has_the_id_or_the_number_that_the_book_gives_it_and_no_two_have_one() -> None:
+    rows = [{"uid": 7}, {"id": "lamp", "uid": 8}, {"uid": 7}, {}, {"id": ["x"]}]
+    entries = [{"key": ["a"], "content": "w", **row} for row in rows]
+    assert [id_ for id_, _ in book.raw_entries({"entries": entries})] == ["7", "lamp", "n2", "3", "4"]
+
+
 def _with(value: Any, id_: str, entry: dict[str, Any]) -> Any:
     """A book with another entry in the place of its first."""
     value = deepcopy(value)
