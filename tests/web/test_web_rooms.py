@@ -135,7 +135,7 @@ def test_the_room_opens_as_a_letter_and_a_sentence_is_corrected_where_it_stands(
     assert drawn(agent, LETTER, ZH).split("近来的事")[0].count('class="sentence"') <= 12
     (fact,) = [one.id for one in agent.memories.letter().of_you if "香菜" in one.text]
     editing = do(agent, LETTER, "edit", id=fact)
-    assert "我讨厌香菜</textarea>" in drawn(agent, editing, ZH)
+    assert "我不喜欢香菜</textarea>" in drawn(agent, editing, ZH)
     saved = do(agent, editing, "save", id=fact, text="我喜欢香菜")
     assert "你喜欢香菜" in seen(agent, saved) and "你不喜欢香菜" not in seen(agent, saved)
     assert "你不喜欢香菜" in seen(agent, do(agent, saved, "undo"))
