@@ -34,7 +34,7 @@ LONGEST = 300  # Of a longer text so many characters are read word by word, the 
 # How much each reading counts, chosen on a hand that was left out; no chance counts as less than ``LEAST``.
 READ, NEAR, LEAST = 0.5, 7.0, 1e-4
 # From these chances on danger is heard in a whole message, in a sentence of one that is near danger, and a message is near it.
-HEARD, HEARD_IN_PART, NEAR_DANGER = 0.2, 0.5, 0.04
+HEARD, HEARD_IN_PART, NEAR_DANGER = 0.25, 0.5, 0.04
 # From this chance on a saying is surely of its kind; what ends the matter that was talked of is heard only then.
 ENDING, SURE = frozenset({"limit", "takeback"}), 0.5
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
