@@ -30,15 +30,16 @@ T = TypeVar("T")
 SAYINGS, FITTED, LIMITS, MATTERS = (
     Path(__file__).with_name(name) for name in ("sayings", "kinds.npz", "limits", "matters")
 )
+DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
 LONGEST = 300  # Of a longer text so many characters are read word by word, the first and the last.
 # How much each reading counts, chosen on a hand that was left out; no chance counts as less than ``LEAST``.
 READ, NEAR, LEAST = 0.5, 7.0, 1e-4
-# From these chances on danger is heard in a whole message, in a sentence of one that is near danger, and a message is near it.
-HEARD, HEARD_IN_PART, NEAR_DANGER = 0.25, 0.5, 0.04
+# From these chances on danger is heard in a whole message, the user's or another's, in a sentence of one that is near danger, and a
+# message is near it.
+HEARD, HEARD_IN_PART, NEAR_DANGER = {DANGER: 0.25, DANGER_OTHER: 0.4}, 0.5, 0.04
 # From this chance on a saying is surely of its kind; what ends the matter that was talked of is heard only then.
 ENDING, SURE = frozenset({"limit", "takeback"}), 0.5
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
-DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
 # These kinds of saying are of pain: they are met with care.
 HARM = frozenset({"hurt", "quarrel", DANGER, DANGER_OTHER})
 _SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}")  # Whoever goes on without a stop is weighed part by part.
@@ -139,7 +140,7 @@ def _saying(text: str) -> Saying:
     if not likely:
         return Saying(by_words, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
     sentences, danger = _sentences(text), _danger(likely)
-    kind = _whose(likely) if danger >= HEARD or by_words else UNKNOWN
+    kind = _whose(likely) if by_words or danger >= HEARD[_whose(likely)] else UNKNOWN
     if kind == UNKNOWN and danger >= NEAR_DANGER:
         parts = {_whose(part) for part in map(chances, sentences) if _danger(part) >= HEARD_IN_PART}
         kind = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
