@@ -34,8 +34,8 @@ DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", 
 LONGEST = 300  # Of a longer text so many characters are read word by word, the first and the last.
 # How much each reading counts, chosen on a hand that was left out; no chance counts as less than ``LEAST``.
 READ, NEAR, LEAST = 0.5, 7.0, 1e-4
-# From these chances on danger is heard in a whole message, the user's or another's, in a sentence of one that is near danger, and a
-# message is near it.
+# From these chances on danger is heard in a whole message, of the user or of another, and in a sentence of one near danger; from
+# the last on a message is near it.
 HEARD, HEARD_IN_PART, NEAR_DANGER = {DANGER: 0.25, DANGER_OTHER: 0.4}, 0.5, 0.04
 # From this chance on a saying is surely of its kind; what ends the matter that was talked of is heard only then.
 ENDING, SURE = frozenset({"limit", "takeback"}), 0.5

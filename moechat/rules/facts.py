@@ -28,6 +28,7 @@ _CARE = (*_BODY, "health", "健康")
 _NAMES, _PROPER = ("kname", "pname"), ("name", "kname", "pname", "home", "origin", "employer", "school")
 _WORK = ("job", "employer", "school")
 _LISTED = ("like", "dislike", "cannot", "language")
+_OF_BODY = ("cannot", "ill", "illadj")
 _COUNTED = ("kin", "pet")
 _EATING = {"dislike": "avoids", "diet": "rules_out"}  # what these are where somebody does not eat or drink it
 _JOINT = re.compile(r"(?<=\w), (?:and )?|(?<=\w) and (?=\w)|、|(?<=[一-龥]{2})[和跟与](?=[一-龥]{2})")
@@ -131,7 +132,9 @@ def _whole(values: Sequence[Value], words: str, message: Speech) -> list[Value]:
             every[-1] = replace(every[-1], end=value.end)
         else:
             not_eaten = _not_eaten(value, words, message)
-            every.append(replace(value, start=max(value.start, not_eaten.end())) if not_eaten else value)
+            if not_eaten:  # Whether it is a diet or a taste is a guess between two that are told alike.
+                value = replace(value, start=max(value.start, not_eaten.end()), score=max(value.score, LIKELY))
+            every.append(value)
     return every
 
 
@@ -146,7 +149,7 @@ def _each(value: Value, words: str) -> Iterator[Value]:
 
 def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDraft | None:
     kind, patterns = value.kind, message.patterns
-    least = OF_BODY if kind in body.STATING else LIKELY
+    least = OF_BODY if kind in _OF_BODY else LIKELY
     if value.score < (least if clause.mood == "said" else DOUBTED) or clause.mood in ("joke", "role"):
         return None
     is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
