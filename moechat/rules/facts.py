@@ -49,7 +49,10 @@ def stated(
         *_heard(text, clauses, message),
         *_mentioned(clauses, message),
     ]:
-        if not any(_says(one, draft, where is clause, message) for where, one in drafts):
+        vaguer = next((at for at, (_, one) in enumerate(drafts) if _is_vaguer(one, draft)), None)
+        if vaguer is not None:
+            drafts[vaguer] = clause, draft
+        elif not any(_says(one, draft, where is clause, message) for where, one in drafts):
             drafts.append((clause, draft))
     every = [draft for _, draft in drafts]
     return [  # Who is named in a later clause is no nameless one, and what belongs to another thing is told by that.
@@ -60,6 +63,12 @@ def stated(
         and not (one.keyword in _CARE and one.entity == "user" and body.refuted(one, text))
         and (one.keyword not in _FAMILY or all(one.target != other.entity for other in every))
     ]
+
+
+def _is_vaguer(other: FactDraft, draft: FactDraft) -> bool:
+    """Whether a draft says the same more closely: 我姓罗，罗秀兰; in Leeds, in Leeds Road."""
+    of = draft.entity, draft.keyword
+    return draft.single and of == (other.entity, other.keyword) and other.target in draft.target != other.target
 
 
 def _says(other: FactDraft, draft: FactDraft, is_beside: bool, message: Speech) -> bool:
