@@ -71,3 +71,11 @@ def test_play_that_nobody_ended_is_over_after_two_hours(tmp_path: Path) -> None:
             say(agent, text)
         agent.finish()
         assert [fact.text for fact in agent.layers.core.current()] == ["用户住在杭州"]
+
+
+def test_a_denial_without_a_subject_asks_nothing() -> None:
+    assert [read(text).clauses[0].mood for text in ("dont like mushrooms", "don't eat pork")] == ["said", "said"]
+    assert [read(text).clauses[0].mood for text in ("don't you like tea", "does he like tea")] == [
+        "question",
+        "question",
+    ]

@@ -323,3 +323,23 @@ def test_what_another_cannot_have_and_what_is_only_said_so_is_no_fact_of_the_use
 )
 def test_a_city_and_a_pronoun_are_no_employer(text: str, employers: list[str]) -> None:
     assert [fact.target for fact in understood(text).facts if fact.keyword == "工作单位"] == employers
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("我住在上海，我的猫叫豆豆，我妹妹叫小红", ["用户住在上海", "用户的猫叫豆豆", "用户的妹妹叫小红"]),
+        ("小满，我住在上海", ["用户住在上海"]),
+        ("Wren, I live in Leeds", ["The user lives in Leeds"]),
+        ("我养了一只叫R2D2的猫", ["用户的猫叫R2D2"]),
+        ("我家有一只猫和一只狗", ["用户养了一只猫和一只狗"]),
+        ("I have a cat and a dog", ["The user has a cat and a dog"]),
+        ("我姓罗，罗秀兰", ["用户叫罗秀兰"]),
+        ("我在一家书店上班", ["用户在书店工作"]),
+        ("我不吃葱和蒜", ["用户不吃葱", "用户不吃蒜"]),
+        ("I don't eat meat", ["The user does not eat meat"]),
+        ("第3件事，我去了北山", []),
+    ],
+)
+def test_plain_sentences_are_kept_as_they_are_told(text: str, facts: list[str]) -> None:
+    assert [fact.text for fact in understood(text).facts if fact.kind != "boundary"] == facts
