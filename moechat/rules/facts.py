@@ -162,7 +162,8 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
     if value.score < (least if clause.mood == "said" else DOUBTED) or clause.mood in ("joke", "role"):
         return None
     is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
-    whose = USER if value.own >= OWN and not (is_persons or kind in _NAMES) else clause.owner
+    is_told_of_another = is_persons or kind in _NAMES or (kind in _OF_BODY and clause.whose == OTHER)
+    whose = USER if value.own >= OWN and not is_told_of_another else clause.owner
     of_life = matter(clause.text)
     is_of_dead = of_life.kind == "death" and of_life.is_heard
     if kind in _NAMES and (clause.denies or is_of_dead):
@@ -217,7 +218,9 @@ def _not_eaten(value: Value, words: str, message: Speech) -> re.Match[str] | Non
 def _who(value: Value, words: str, message: Speech, whose: str) -> str:
     """Whom a name is of: the word for kin or for an animal that stands nearest to it, rather before it than behind."""
     patterns, name = message.patterns, "PET" if value.kind == "pname" else "KIN"
-    if whose in (OTHER, UNKNOWN) and not patterns["of_mine"].search(words):
+    is_at_home = whose == OTHER and patterns["one_pet"].match(_ARTICLE.sub("", words))  # The cat is the user's own.
+    is_anothers = (whose == OTHER and not is_at_home) or (name == "PET" and patterns["PERSON"].fullmatch(whose))
+    if is_anothers or (whose == UNKNOWN and not patterns["of_mine"].search(words)):
         return ""
     places = [
         (value.start - match.end() if match.end() <= value.start else 2 * (match.start() - value.end), match[0].lower())

@@ -339,6 +339,13 @@ def test_a_city_and_a_pronoun_are_no_employer(text: str, employers: list[str]) -
         ("我不吃葱和蒜", ["用户不吃葱", "用户不吃蒜"]),
         ("I don't eat meat", ["The user does not eat meat"]),
         ("第3件事，我去了北山", []),
+        ("表姐养了只狗，取名芝卷儿", []),
+        ("我朋友养了一条狗叫旺财", []),
+        ("my brother's cat is called Gusby", []),
+        ("my sister's son is called Leo", []),
+        ("老周对猫毛过敏，上次差点进医院", []),
+        ("the cat's name is Tom", ["The user has a cat called Tom"]),
+        ("猫叫咪咪", ["用户的猫叫咪咪"]),
     ],
 )
 def test_plain_sentences_are_kept_as_they_are_told(text: str, facts: list[str]) -> None:
