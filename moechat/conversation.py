@@ -29,19 +29,7 @@ from moechat.settings.character import CharacterFile
 from moechat.store import disk
 from moechat.store.plain import storable
 from moechat.store.usage import TurnCost
-from moechat.turn import (
-    Delta,
-    Ended,
-    Recalled,
-    Sent,
-    Shown,
-    TurnEvent,
-    TurnTrace,
-    cost_of,
-    hit_rows,
-    size,
-    span_row,
-)
+from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 from moechat.worker import COURTESY
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.

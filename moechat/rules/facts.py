@@ -164,16 +164,14 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
     is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
     is_told_of_another = is_persons or kind in _NAMES or (kind in _OF_BODY and clause.whose == OTHER)
     whose = USER if value.own >= OWN and not is_told_of_another else clause.owner
-    of_life = matter(clause.text)
-    is_of_dead = of_life.kind == "death" and of_life.is_heard
-    if kind in _NAMES and (clause.denies or is_of_dead):
+    if kind in _NAMES and (clause.denies or _is_of_dead(clause)):
         return None
     text = _form(value, words, message, whose)
     if kind in _NAMES or (kind == "name" and whose not in (USER, OTHER, UNKNOWN)):
         who = whose if kind == "name" else _who(value, words, message, whose)
         return message.named(who, text) if who and text and who != text.lower() else None
     is_somebodys = whose not in (OTHER, UNKNOWN) and (whose != USER or value.own >= OWN)
-    if kind == "birthday" and whose != USER and is_of_dead:
+    if kind == "birthday" and whose != USER and _is_of_dead(clause):
         kind = "deathday"
     row = patterns.frames.get(kind)
     if not row or not text or not is_somebodys or ("own" in row.marks and whose != USER):
@@ -185,6 +183,11 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
     return message.fact(
         "allergic" if kind == "cannot" and patterns["allergic"].search(clause.text) else kind, text, whose
     )
+
+
+def _is_of_dead(clause: Clause) -> bool:
+    of_life = matter(clause.text)
+    return of_life.kind == "death" and of_life.is_heard
 
 
 def _form(value: Value, words: str, message: Speech, whose: str) -> str:
