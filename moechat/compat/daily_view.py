@@ -6,7 +6,6 @@ is left out is that of ``memory_stream.configure``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 
 from moechat.compat import generative_agents, insights
 from moechat.compat.generative_agents import *  # noqa: F403
@@ -14,6 +13,7 @@ from moechat.compat.generative_agents import AssociativeMemory, Persona, Scratch
 from moechat.memory.stream import GENERATIVE_AGENTS
 from moechat.model import Embedder
 from moechat.recall.layers import Layers
+from moechat.sentences import sentence
 from moechat.understanding.consultation import QUESTIONS, Consultation
 
 __all__ = [
@@ -22,14 +22,6 @@ __all__ = [
 ]  # fmt: skip
 
 READ = 30  # Questions are made of the nodes that were used last, this many at most.
-DAILY: Mapping[str, Sequence[str]] = {
-    "zh": ("{name}在{day}的计划", "{name}最近的重要事件"),
-    "en": ("{name}'s plans of {day}", "{name}'s recent important events"),
-}
-WITH_ONE: Mapping[str, Sequence[str]] = {
-    "zh": ("{other}", "{name}和{other}的关系"),
-    "en": ("{other}", "the relationship of {name} and {other}"),
-}
 _STATUS = re.compile(r"^\W*(?:status|近况)\W*[:：]\W*", re.I | re.M)
 
 
@@ -37,8 +29,7 @@ def persona_of(layers: Layers) -> Persona:
     """A character with its memory of one user as a persona: its events and reflections are nodes, without vectors as yet. It is a
     copy: whatever is asked of it, the memory stays as it is."""
     who, own, now = layers.character(), layers.config().recall.stream, layers.now()
-    memory, node_of = AssociativeMemory(), dict[str, str]()
-    view = layers.episodes.view(now)
+    memory, node_of, view = AssociativeMemory(), dict[str, str](), layers.episodes.view(now)
     for place, episode in view.each(range(len(view))):
         event = episode.event
         node = (memory.add_thought if episode.kind == "reflection" else memory.add_event)(
@@ -47,10 +38,8 @@ def persona_of(layers: Layers) -> Persona:
         )  # fmt: skip
         node.last_accessed = now.fromtimestamp(view.accessed[place], now.tzinfo)
         node_of[episode.id] = node.node_id
-    weights = {
-        f"{name}_w": getattr(own.weights, name) / getattr(GENERATIVE_AGENTS, name)
-        for name in ("recency", "relevance", "importance")
-    }
+    names = ("recency", "relevance", "importance")
+    weights = {f"{name}_w": getattr(own.weights, name) / getattr(GENERATIVE_AGENTS, name) for name in names}
     return Persona(who.name, memory, Scratch(who.name, curr_time=now, recency_decay=own.decay, **weights))
 
 
@@ -66,13 +55,17 @@ def generate_focal_points(
 
 def daily_focal_points(persona: Persona, language: str = "en") -> list[str]:
     """What a persona asks its memory for at the beginning of a day."""
-    return [point.format(name=persona.scratch.name, day=_day(persona)) for point in DAILY[language]]
+    values = {"who": persona.scratch.name, "day": _day(persona)}
+    return [sentence("focal_points", one, language, **values) for one in ("plans", "events")]
 
 
 def talk_focal_points(persona: Persona, other: str, text: str = "", language: str = "en") -> list[str]:
     """What a persona asks its memory for in a talk: whom it talks with, how the two stand, and what was said last."""
-    points = [point.format(name=persona.scratch.name, other=other) for point in WITH_ONE[language]]
-    return [*points, text] if text else points
+    return [
+        other,
+        sentence("focal_points", "bond", language, who=persona.scratch.name, other=other),
+        *filter(None, [text]),
+    ]
 
 
 def revise_identity(
@@ -84,15 +77,12 @@ def revise_identity(
 ) -> str:
     """How the persona is today and what it keeps in mind, from what comes for its daily focal points, by one call. It is its
     ``scratch.currently`` from then on, which stays as it was where nothing comes or the answer is empty. Raises ModelError."""
-    memory, points = persona.a_mem, daily_focal_points(persona, language)
+    memory, scratch, points = persona.a_mem, persona.scratch, daily_focal_points(persona, language)
     if memory.lacking() or not memory.embeddings.keys() >= set(points):
-        embedder = embedder or insights.embedder()
-        memory.embed(embedder)
+        memory.embed(embedder := embedder or insights.embedder())
     retrieved = new_retrieve(persona, points, embedder=embedder)
     nodes = {node.node_id: node for several in retrieved.values() for node in several}
-    statements = [f"{node.created:%Y-%m-%d %H:%M}: {node.description}" for node in nodes.values()]
-    scratch = persona.scratch
-    if statements:
+    if statements := [f"{node.created:%Y-%m-%d %H:%M}: {node.description}" for node in nodes.values()]:
         adviser = consultation or insights.consultation()
         answer = adviser.status(scratch.name, _day(persona), scratch.currently, statements)
         scratch.currently = _STATUS.sub("", answer, count=1).strip() or scratch.currently

@@ -7,21 +7,25 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from moechat import when
 from moechat.containment import NamedText
+from moechat.cue import Cue
 from moechat.language import words
 from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import CoreMemory
 from moechat.memory.episodes import Episodes
-from moechat.model import Episode, Event, Fact, Hit
+from moechat.memory.unranked import shown_lately
+from moechat.model import Episode, Event, Hit
 from moechat.reading.matter import matter
+from moechat.sentences import sentence
 from moechat.store.kinds import Store
 from moechat.when.calendar import comes_round, festivals_on
 from moechat.when.names import has_han
@@ -34,22 +38,13 @@ AN_AGE = timedelta(days=300)  # What is younger has not come round yet.
 FRESH_GRIEF = timedelta(days=30)
 YEARS_BACK = 10
 Kind = Literal["birthday", "wedding", "death", "first", "festival", "year"]
-_BIRTHDAY = re.compile(r"生日|birthday", re.I)
-_WEDDING = re.compile(r"结婚|领证|纪念日|\bmarried\b|\banniversary\b", re.I)
-_DEATH_DAY = re.compile(r"忌日|祭日|忌辰|anniversary of .{0,40}death", re.I)
+_OF_FACT: dict[str, Kind] = {"birthday": "birthday", "anniversary": "wedding", "death_day": "death"}
+_OF_EVENT: dict[Kind, re.Pattern[str]] = {
+    "birthday": re.compile(r"生日|birthday", re.I),
+    "death": re.compile(r"忌日|祭日|忌辰|anniversary of .{0,40}death", re.I),
+    "wedding": re.compile(r"结婚|领证|纪念日|\bmarried\b|\banniversary\b", re.I),
+}
 _LUNAR = re.compile(r"农历|阴历|旧历|[正冬腊]月|月初[一二三四五六七八九十\d]|廿|\blunar\b", re.I)
-_LINES: Mapping[str, Mapping[str, str]] = {
-    "zh": {
-        "first": "{day}：角色和用户第一次说话", "festival": "{name}，{day}说起过：{text}",
-        "year": "{years}年前的今天说起：{text}", "dated": "{day}：{text}",
-        "today": "今天——{line}", "tomorrow": "明天——{line}", "grave": "（轻声）",
-    },
-    "en": {
-        "first": "{day}: The character and the user first talked", "festival": "{name}; on {day}: {text}",
-        "year": "This day {years} ago the user told of it: {text}", "dated": "{day}: {text}", "today": "Today - {line}",
-        "tomorrow": "Tomorrow - {line}", "grave": "(softly) ",
-    },
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,25 +64,20 @@ class Day:
     is_fact: bool = False
 
     def hit(self, language: str) -> Hit:
-        lines = _LINES[language]
-        line = (
-            lines["tomorrow" if self.is_eve else "today"].format(line=self.text) if self.kind != "year" else self.text
-        )
-        bare = (self.text,) * (self.kind == "birthday" and not (self.is_grave or self.is_eve))
-        return Hit(
-            "core" if self.is_fact else "diary", RECIPE, self.id, f"{lines['grave'] * self.is_grave}{line}", 1.0, self.at,
-            tuple(self.sources), shorter=bare,
-        )  # fmt: skip
+        frame = "tomorrow" if self.is_eve else "grave" if self.is_grave else "today"
+        line = self.text if self.kind == "year" else sentence("days", frame, language, line=self.text)
+        bare = (self.text,) * (self.kind == "birthday" and frame == "today")
+        layer: Literal["core", "diary"] = "core" if self.is_fact else "diary"
+        return Hit(layer, RECIPE, self.id, line, 1.0, self.at, tuple(self.sources), shorter=bare)
 
 
 class DaysThatComeRound:
-    """Those of one owner. They are looked for once a day, and when what is known changes; each fact and event is read once."""
+    """Those of one owner. They are looked for once a day, and when what is known changes; each event is read once."""
 
     def __init__(self, core: CoreMemory, episodes: Episodes, store: Store, language: str) -> None:
-        self._core, self._episodes, self._store, self._lines = core, episodes, store, _LINES[language]
-        self._language, self._lock = language, threading.Lock()
+        self._core, self._episodes, self._store, self._language = core, episodes, store, language
+        self._lock, self._spans = threading.Lock(), lru_cache(maxsize=1024)(self._read)
         self._known: tuple[object, list[Day]] = ((), [])
-        self._facts: dict[str, tuple[Fact, Day | None]] = {}
         self._events: dict[int, tuple[Event, Day | None]] = {}
 
     def of(self, now: datetime) -> list[Day]:
@@ -105,6 +95,17 @@ class DaysThatComeRound:
         with self._lock:
             days, _ = self._kept(now)
         return sorted(days, key=lambda one: ((one.first.month, one.first.day) < today, one.first.month, one.first.day))
+
+    def hits(self, cue: Cue, in_context: Collection[str], *, low: bool) -> list[Hit]:
+        """Those that a prompt names: none that only the context tells of, nor one that a reply of today has named, or that
+        ``MOST_PROMPTS`` held in vain; a grave one stands all day. In a low mood the merry ones wait."""
+        replies: dict[str, list[str]] = {}
+        midnight = cue.now.replace(hour=0, minute=0, second=0, microsecond=0)
+        days = [day for day in self.of(cue.now) if not set(day.sources or [day.id]) <= set(in_context)]
+        for node, id_ in shown_lately(self._store, RECIPE, cue.talk, since=midnight) if days else ():
+            replies.setdefault(id_, []).append(node.variant.char if node.variant else "")
+        there = [day for day in days if day.is_grave or (not low and _may_stand(day, replies.get(day.id, ())))]
+        return [day.hit(self._language) for day in there[:MOST]]
 
     def _kept(self, now: datetime) -> tuple[list[Day], list[Event]]:
         """The days that facts, events and the first talk make, and what was grave."""
@@ -131,31 +132,21 @@ class DaysThatComeRound:
 
     def _of_facts(self, dead: str) -> Iterator[Day]:
         """Birthdays, and days that facts call so. That of somebody who has died is a grave one."""
-        before, self._facts = self._facts, {}
         for fact in self._core.current():
-            last, day = before.get(fact.id, (None, None))
-            day = day if last is fact else self._of_fact(fact)
-            self._facts[fact.id] = fact, day
-            if day:
-                whose = entity(fact.draft)
-                is_over = whose not in ("user", "character") and whose in dead
-                yield replace(day, is_grave=True) if is_over else day
-
-    def _of_fact(self, fact: Fact) -> Day | None:
-        draft, of = fact.draft, keyword_class(fact.draft)
-        if of not in ("birthday", "anniversary", "death_day") or draft.polarity < 0 or draft.until:
-            return None
-        if fact.confirmed is False or (draft.mark == "delicate" and of != "death_day"):
-            return None
-        for text in filter(None, (draft.target, fact.text)):
-            if spans := self._spans(fact.id, text, fact.since):
-                kind: Kind = "birthday" if of == "birthday" else "death" if of == "death_day" else "wedding"
-                return Day(
-                    kind, fact.id, fact.text, spans[0].start.date(), draft.sources, fact.at,
-                    lunar=bool(_LUNAR.search(f"{text} {draft.quote}")), is_grave=kind == "death",
-                    is_prepared=kind == "wedding" or entity(draft) != "user", is_fact=True,
-                )  # fmt: skip
-        return None
+            draft, kind, whose = fact.draft, _OF_FACT.get(keyword_class(fact.draft)), entity(fact.draft)
+            is_apart = draft.polarity < 0 or draft.until or fact.confirmed is False
+            if kind is None or is_apart or (draft.mark == "delicate" and kind != "death"):
+                continue
+            spoken = ((text, self._spans(fact.id, text, fact.since)) for text in (draft.target, fact.text) if text)
+            for text, spans in spoken:
+                if spans:
+                    yield Day(
+                        kind, fact.id, fact.text, spans[0].start.date(), draft.sources, fact.at,
+                        lunar=bool(_LUNAR.search(f"{text} {draft.quote}")), is_fact=True,
+                        is_grave=kind == "death" or (whose not in ("user", "character") and whose in dead),
+                        is_prepared=kind == "wedding" or whose != "user",
+                    )  # fmt: skip
+                    break
 
     def _of_events(self, now: datetime) -> tuple[list[Event], list[Day]]:
         """(the deaths of all times, the events that come round)"""
@@ -174,89 +165,59 @@ class DaysThatComeRound:
         stands = episode.confirmed is not False and event.status != "cancelled" and event.precision == "day"
         if not kind or not stands or event.happened is None or (event.status == "planned" and kind != "birthday"):
             return None
+        # Whether its day was named by the moon.
+        spoken = [exchange.user for exchange in self._store.exchanges.of(event.sources).values()]
+        texts = [text for text in (event.quote, event.text, *spoken) if _LUNAR.search(text)]
+        spans = [span for text in texts for span in self._spans(event.text, text, event.happened[0])]
         first = event.happened[0].date()
-        text = event.text if kind == "birthday" else self._lines["dated"].format(day=first, text=event.text)
+        text = event.text if kind == "birthday" else self._line("dated", day=first, text=event.text)
         return Day(
-            kind, episode.id, text, first, event.sources, episode.at, self._is_lunar(event), kind == "death",
-            is_prepared=kind != "death",
+            kind, episode.id, text, first, event.sources, episode.at, any(_LUNAR.search(one.phrase) for one in spans),
+            is_grave=kind == "death", is_prepared=kind != "death",
         )  # fmt: skip
 
-    def _is_lunar(self, event: Event) -> bool:
-        """Whether the day of an event was named by the moon."""
-        spoken = [exchange.user for exchange in self._store.exchanges.of(event.sources).values()]
-        for text in (event.quote, event.text, *spoken):
-            if _LUNAR.search(text):
-                spans = self._spans(event.text, text, event.happened[0] if event.happened else None)
-                if any(_LUNAR.search(span.phrase) for span in spans):
-                    return True
-        return False
-
-    def _spans(self, id_: str, text: str, at: datetime | None) -> list[when.Span]:
-        record, moment = NamedText(id_, text), at or self._store.clock.now()
+    def _read(self, id_: str, text: str, at: datetime) -> list[when.Span]:
+        """The days that a text names."""
         spans: list[when.Span] = self._store.contained.run(
-            "times", record, lambda: when.resolve(text, moment, use="writing"), []
+            "times", NamedText(id_, text), lambda: when.resolve(text, at, use="writing"), []
         )
         return [span for span in spans if span.precision == "day"]
 
     def _first(self, now: datetime) -> Iterator[Day]:
         moment = self._store.exchanges.time_said("", math.inf, last=False, hidden=self._store.hidden())
         for row in self._store.exchanges.before(moment + 1e-3, 1) if moment is not None else ():
-            at = row.exchange.at.astimezone(now.tzinfo)
+            id_, at = row.exchange.id, row.exchange.at.astimezone(now.tzinfo)
             if now - at > AN_AGE:
-                text = self._lines["first"].format(day=at.date())
-                yield Day("first", row.exchange.id, text, at.date(), [row.exchange.id], at)
+                yield Day("first", id_, self._line("first", day=at.date()), at.date(), [id_], at)
 
     def _festivals(self, now: datetime) -> Iterator[Day]:
         """A festival of today that was talked of in another year, with what was said then."""
         view = self._episodes.view(now)
         for name in festivals_on(now.date()):
-            named = {name, *_called(name)}
-            places = [p for word in named for p in view.with_keyword(word).tolist() if not view.reflection[p]]
-            events = [e for e in view.episodes(sorted(set(places))) if is_light(e, FESTIVE) and now - e.since > AN_AGE]
-            if best := max(events, key=lambda e: e.event.importance, default=None):
+            places = {
+                p for word in {name, *_called(name)} for p in view.with_keyword(word).tolist() if not view.reflection[p]
+            }
+            if best := _best((one for one in view.episodes(sorted(places)) if now - one.since > AN_AGE), FESTIVE):
                 day = best.since.astimezone(now.tzinfo).date()
                 shown = name if self._language == "zh" else next(iter(_called(name, "en")), name).capitalize()
-                text = self._lines["festival"].format(name=shown, day=day, text=best.event.text)
+                text = self._line("festival", called=shown, day=day, text=best.event.text)
                 yield Day("festival", best.id, text, now.date(), best.event.sources, best.at)
 
     def _years(self, now: datetime, besides: Collection[str]) -> Iterator[Day]:
         """What was told on this day of the latest year that has something worth it."""
-        view = self._episodes.view(now)
+        view, today = self._episodes.view(now), now.date()
         for years in range(1, YEARS_BACK + 1):
-            today = now.date()
             day = 28 if (today.month, today.day) == (2, 29) else today.day
             start = datetime.combine(today.replace(year=today.year - years, day=day), time(), now.tzinfo)
-            ends = start.timestamp(), (start + timedelta(days=1)).timestamp()
-            is_then = (view.since >= ends[0]) & (view.since < ends[1]) & ~view.reflection & (view.importance >= WORTH)
-            events = [e for e in view.episodes(np.flatnonzero(is_then).tolist()) if is_light(e, WORTH)]
-            events = [e for e in events if e.id not in besides]
-            if best := max(events, key=lambda e: e.event.importance, default=None):
-                en = "a year" if years == 1 else f"{years} years"
-                number = en if self._language == "en" else "一" if years == 1 else str(years)
-                text = self._lines["year"].format(years=number, text=best.event.text)
+            is_then = (view.since >= start.timestamp()) & (view.since < (start + timedelta(days=1)).timestamp())
+            places = np.flatnonzero(is_then & ~view.reflection & (view.importance >= WORTH)).tolist()
+            if best := _best((one for one in view.episodes(places) if one.id not in besides), WORTH):
+                text = self._line("a_year" if years == 1 else "years", years=years, text=best.event.text)
                 yield Day("year", best.id, text, start.date(), best.event.sources, best.at)
                 return
 
-
-def due(
-    days: Sequence[Day], store: Store, now: datetime, in_context: Collection[str], talk: str, *, low: bool
-) -> list[Day]:
-    """Those that a prompt names: none that only the context tells of, nor one that a reply of today has named, or that
-    ``MOST_PROMPTS`` held in vain; a grave one stands all day. In a low mood the merry ones wait."""
-    held: dict[str, list[str]] = {}
-    midnight, answered_now = now.replace(hour=0, minute=0, second=0, microsecond=0), store.tree.leaf(talk)
-    for node in reversed(store.tree.nodes.values()) if days else ():
-        if not node.at or datetime.fromisoformat(node.at) < midnight:
-            break
-        for hit in node.hits if node.id != answered_now else ():
-            if hit.get("recipe") == RECIPE:
-                held.setdefault(str(hit["id"]), []).append(node.variant.char if node.variant else "")
-    there = [
-        one for one in days
-        if not set(one.sources or [one.id]) <= set(in_context) and not (low and not one.is_grave)
-        and (one.is_grave or _may_stand(one, held.get(one.id, ())))
-    ]  # fmt: skip
-    return there[:MOST]
+    def _line(self, name: str, **values: object) -> str:
+        return sentence("days", name, self._language, **values)
 
 
 def _may_stand(day: Day, replies: Sequence[str]) -> bool:
@@ -266,15 +227,9 @@ def _may_stand(day: Day, replies: Sequence[str]) -> bool:
 
 
 def _kind(event: Event) -> Kind | None:
-    text = f"{event.text} {event.quote}"
-    if _BIRTHDAY.search(text):
-        return "birthday"
-    if _DEATH_DAY.search(text):
-        return "death"
-    if _WEDDING.search(text):
-        return "wedding"
+    named = (kind for kind, pattern in _OF_EVENT.items() if pattern.search(f"{event.text} {event.quote}"))
     about = matter(event.quote or event.text)
-    return "death" if about.kind == "death" and about.is_heard else None
+    return next(named, "death" if about.kind == "death" and about.is_heard else None)
 
 
 def is_light(episode: Episode, least: float) -> bool:
@@ -287,11 +242,14 @@ def is_light(episode: Episode, least: float) -> bool:
     return not (about.is_heard and about.kind in ("death", "illness", "work_lost", "break_up", "trouble", "medicine"))
 
 
+def _best(episodes: Iterable[Episode], least: float) -> Episode | None:
+    """The most important of those that may be told by themselves."""
+    light = (one for one in episodes if is_light(one, least))
+    return max(light, key=lambda one: one.event.importance, default=None)
+
+
 def _called(festival: str, *languages: str) -> Iterable[str]:
     """What a festival is called."""
-    for language in languages or ("zh", "en"):
-        for word, meaning in table(language)["festivals"].items():
-            if meaning == festival:
-                yield word
-                if has_han(word):
-                    yield f"{word}节"
+    tables = (table(language)["festivals"].items() for language in languages or ("zh", "en"))
+    called = [word for words_of in tables for word, meaning in words_of if meaning == festival]
+    return [one for word in called for one in (word, f"{word}节")[: 1 + has_han(word)]]

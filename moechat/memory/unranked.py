@@ -4,7 +4,7 @@ the two of them have, and her daybook.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -19,50 +19,10 @@ from moechat.memory.episodes import EpisodeView
 from moechat.model import Exchange, Fact, Hit
 from moechat.reading.examples import HER_DAY, asked
 from moechat.reading.saying import saying
+from moechat.sentences import sentence
+from moechat.store.entries import Node
 from moechat.store.kinds import Store
 from moechat.when.span import in_zone
-
-# ---- mood: one line, with its day, for three days. Of a model's understanding the feelings that it names; else what the user's
-# messages say by their kind. No word of what it was about
-
-MOOD = "mood"
-MOOD_LASTS = timedelta(days=3)
-MOOD_LOOKED_AT = 8  # The last exchanges outside the context.
-FELT: Mapping[str, Mapping[str, str]] = {
-    "zh": {"hurt": "低落", "glad": "开心", "line": "{day}，{who}：{feeling}"},
-    "en": {"hurt": "low", "glad": "glad", "line": "{day}, {who}: {feeling}"},
-}
-
-
-def last_mood(
-    view: EpisodeView, store: Store, names: tuple[str, str], language: str, now: datetime, in_context: Collection[str]
-) -> list[Hit]:
-    """A line for each of the two whose feeling is known; ``names`` are the user's and the character's."""
-    recent = np.flatnonzero(~view.reflection & (view.since >= (now - MOOD_LASTS).timestamp())).tolist()
-    felt = [
-        one for one in view.episodes(recent)
-        if one.event.emotion and one.confirmed is not False and not set(one.event.sources) <= set(in_context)
-    ]  # fmt: skip
-    hits = list[Hit]()
-    for name, called in zip(names, (("user", "用户"), ("character", "角色")), strict=True):
-        own = [one for one in felt if one.event.subject.casefold() in (*called, name.casefold())]
-        best = max(own, key=lambda one: one.since, default=None)
-        # What the last message outside the context that has a feeling says by its kind.
-        spoken: tuple[str, Exchange] | None = None
-        for one in reversed(latest(store, MOOD_LOOKED_AT, in_context)) if name == names[0] and not best else ():
-            if spoken or one.at < now - MOOD_LASTS:
-                break
-            kinds = () if one.another(name) else saying(one.user).kinds
-            spoken = next(((kind, one) for kind in ("hurt", "glad") if kind in kinds), None)
-        if best:
-            feeling, at, id_, sources = best.event.emotion, best.since, best.id, best.event.sources
-        elif spoken:
-            feeling, at, id_, sources = FELT[language][spoken[0]], spoken[1].at, spoken[1].id, (spoken[1].id,)
-        else:
-            continue
-        text = FELT[language]["line"].format(day=in_zone(at, now.tzinfo).date(), who=name, feeling=feeling)
-        hits.append(Hit("diary", MOOD, id_, text, 1.0, at, sources))
-    return hits
 
 
 def latest(store: Store, count: int, besides: Collection[str] = ()) -> list[Exchange]:
@@ -70,6 +30,53 @@ def latest(store: Store, count: int, besides: Collection[str] = ()) -> list[Exch
     hidden = store.hidden()
     ids = (id_ for id_ in reversed(store.tree.nodes) if id_ not in hidden and id_ not in besides)
     return sorted(store.exchanges.of(list(islice(ids, count))).values(), key=lambda exchange: exchange.at)
+
+
+def shown_lately(
+    store: Store, recipe: str, talk: str, *, most: int | None = None, since: datetime | None = None
+) -> Iterator[tuple[Node, str]]:
+    """What a recipe brought into the prompts of the last ``most`` messages, or ``since`` a moment: the message, but for that
+    which is answered now, and the id of the memory; the newest first."""
+    answered_now = store.tree.leaf(talk)
+    for node in islice(reversed(store.tree.nodes.values()), most):
+        if since and (not node.at or datetime.fromisoformat(node.at) < since):
+            return
+        for hit in node.hits if node.id != answered_now else ():
+            if hit.get("recipe") == recipe:
+                yield node, str(hit["id"])
+
+
+# ---- mood: one line, with its day, for three days. Of a model's understanding the feelings that it names; else what the user's
+# messages say by their kind. No word of what it was about
+
+MOOD = "mood"
+MOOD_LASTS = timedelta(days=3)
+MOOD_LOOKED_AT = 8  # The last exchanges outside the context.
+
+
+def last_mood(
+    view: EpisodeView, store: Store, names: tuple[str, str], language: str, now: datetime, in_context: Collection[str]
+) -> list[Hit]:
+    """A line for each of the two whose feeling is known; ``names`` are the user's and the character's."""
+    since, hits = now - MOOD_LASTS, list[Hit]()
+    recent = np.flatnonzero(~view.reflection & (view.since >= since.timestamp())).tolist()
+    felt = [
+        (one.event.emotion, one.since, one.id, one.event.sources, one.event.subject.casefold())
+        for one in view.episodes(recent)
+        if one.event.emotion and one.confirmed is not False and not set(one.event.sources) <= set(in_context)
+    ]
+    for name, called in zip(names, (("user", "用户"), ("character", "角色")), strict=True):
+        own = [of[:4] for of in felt if of[4] in (*called, name.casefold())]
+        # What the last message outside the context that has a feeling says by its kind.
+        for one in reversed(latest(store, MOOD_LOOKED_AT, in_context)) if name == names[0] and not own else ():
+            kinds = () if one.at < since or one.another(name) else saying(one.user).kinds
+            said_so = (sentence("mood", kind, language) for kind in ("hurt", "glad") if kind in kinds)
+            own += [(feeling, one.at, one.id, (one.id,)) for feeling in islice(said_so, not own)]
+        if own:
+            feeling, at, id_, sources = max(own, key=lambda of: of[1])
+            line = sentence("mood", "line", language, day=in_zone(at, now.tzinfo).date(), who=name, feeling=feeling)
+            hits.append(Hit("diary", MOOD, id_, line, 1.0, at, sources))
+    return hits
 
 
 # ---- what only the two of them have: nicknames, shared jokes, rituals, words. It comes by itself at most once in ``APART``
@@ -94,19 +101,9 @@ def ours_for(shared: Sequence[Fact], store: Store, text: str, talk: str) -> list
         fact for fact in shared
         if words.fold(fact.draft.target) in folded or not content.isdisjoint(words.keywords(fact.text, 12))
     ]  # fmt: skip
-    chosen = named or ([] if _used_lately(store, talk) else [min(shared, key=lambda one: _used(store, one))])
-    return [Hit("core", OURS, one.id, one.text, 1.0, one.at, one.draft.sources) for one in chosen[:MOST_OURS]]
-
-
-def _used(store: Store, fact: Fact) -> datetime:
-    return store.state.recalled(fact.id) or fact.since
-
-
-def _used_lately(store: Store, talk: str) -> bool:
-    """Whether one was in a prompt of the last messages, the one that is answered now aside."""
-    answered_now = store.tree.leaf(talk)
-    lately = [node for node in islice(reversed(store.tree.nodes.values()), APART) if node.id != answered_now]
-    return any(hit.get("recipe") == OURS for node in lately for hit in node.hits)
+    if not named and not any(shown_lately(store, OURS, talk, most=APART)):
+        named = [min(shared, key=lambda one: store.state.recalled(one.id) or one.since)]
+    return [Hit("core", OURS, one.id, one.text, 1.0, one.at, one.draft.sources) for one in named[:MOST_OURS]]
 
 
 # ---- her daybook: what she wrote of each day. It is a record that nothing is made from, and it comes up only where her day is
@@ -131,11 +128,6 @@ def daybook_for(store: Store, cue: Cue) -> list[Hit]:
         return []
     written = pages(store)
     if cue.spans:
-        written = [one for one in written if any(span.start <= one.since < span.end for span in cue.spans)][
-            -MOST_PAGES:
-        ]
-    line = "{day:%Y-%m-%d}: {text}"
-    return [
-        Hit("core", DAYBOOK, one.id, line.format(day=local(one.since, store.zone), text=one.text), 1.0, one.at, one.draft.sources)
-        for one in written[-1 if not cue.spans else 0 :]
-    ]  # fmt: skip
+        written = [one for one in written if any(span.start <= one.since < span.end for span in cue.spans)]
+    chosen = ((one, f"{local(one.since, store.zone):%Y-%m-%d}") for one in written[-MOST_PAGES if cue.spans else -1 :])
+    return [Hit("core", DAYBOOK, one.id, f"{day}: {one.text}", 1.0, one.at, one.draft.sources) for one, day in chosen]

@@ -193,8 +193,7 @@ class Layers:
             if not is_pain:
                 due += unranked.ours_for(shared, self.store, cue.text, cue.talk)
             if config.recall.days:
-                there = days.due(self.days.of(cue.now), self.store, cue.now, in_context, cue.talk, low=is_low)
-                due += [one.hit(who.language) for one in there]
+                due += self.days.hits(cue, in_context, low=is_low)
             if config.daybook.enabled:
                 due += unranked.daybook_for(self.store, cue)
             recollection = replace(recollection, plans=[hit for hit in due if not concerns(off_limits, hit.text)])
