@@ -5,10 +5,12 @@ long ago that it has faded.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from pathlib import Path
 from types import MappingProxyType
 
 from moechat.language import words
@@ -38,18 +40,8 @@ class KindOfMatter:
 
 
 KINDS: Mapping[str, KindOfMatter] = MappingProxyType({
-    "death": KindOfMatter(0.9, timedelta(days=730)),
-    "illness": KindOfMatter(0.8, timedelta(days=365)),
-    "medicine": KindOfMatter(0.7, timedelta(days=365)),
-    "work_lost": KindOfMatter(0.8, timedelta(days=365), ("work_won",)),
-    "work_won": KindOfMatter(0.7, timedelta(days=180), ("work_lost", "exam")),
-    "birth": KindOfMatter(0.9, timedelta(days=540)),
-    "break_up": KindOfMatter(0.8, timedelta(days=365), ("love",)),
-    "love": KindOfMatter(0.7, timedelta(days=365), ("break_up",)),
-    "move": KindOfMatter(0.7, timedelta(days=180)),
-    "exam": KindOfMatter(0.6, timedelta(days=120)),
-    "trouble": KindOfMatter(0.8, timedelta(days=365)),
-    "well": KindOfMatter(0.6, timedelta(days=60), ("illness", "medicine", "trouble", "exam")),
+    name: KindOfMatter(of["importance"], timedelta(days=of["days"]), of.get("ends", ()))
+    for name, of in tomllib.loads(Path(__file__).with_name("matters.toml").read_text("utf-8")).items()
 })  # fmt: skip
 LEAST = round(min(kind.importance for kind in KINDS.values()) * FAINT / SURE, 2)
 """What may be a matter is never less important than this."""

@@ -59,28 +59,22 @@ def events(
         # Subject, predicate and object, simple: who, the verb, the rest.
         user, triple = "用户" if patterns.language == "zh" else "user", patterns["triple"].search(clause.body)
         planned = clause.mood == "plan" or is_ahead
-        result.append(
-            Event(
-                text=_beside(_sentence(clause, patterns), span),
-                sources=(exchange.id,),
-                subject=user if clause.whose in (USER, OTHER, UNKNOWN) else clause.whose,
-                predicate=triple["verb"].lower() if triple else clause.body,
-                object=triple["thing"].strip() if triple else "",
-                importance=rate(clause.text, planned=planned),
-                happened=(span.start, span.end) if span else None,
-                status="planned" if planned else "done",
-                precision=span.precision if span else "unknown",
-                mark=mark(clause.text),
-            )
+        event = Event(
+            _sentence(clause, patterns),
+            (exchange.id,),
+            subject=user if clause.whose in (USER, OTHER, UNKNOWN) else clause.whose,
+            predicate=triple["verb"].lower() if triple else clause.body,
+            object=triple["thing"].strip() if triple else "",
+            importance=rate(clause.text, planned=planned),
+            status="planned" if planned else "done",
+            mark=mark(clause.text),
         )
+        result.append(_dated(event, span))
     return tuple(result)
 
 
 def weighty(
-    happenings: tuple[Event, ...],
-    reading: Reading,
-    stating: Sequence[Clause],
-    exchange: Exchange,
+    happenings: tuple[Event, ...], reading: Reading, stating: Sequence[Clause], exchange: Exchange
 ) -> tuple[tuple[Event, ...], frozenset[Event]]:
     """The events with what moves a life, where the user's clauses in earnest tell of that, and those of them that are in doubt.
     The nearest event weighs as much as its kind, less where that is not sure; where there is no event, the clause that tells it
@@ -95,10 +89,8 @@ def weighty(
     least = round(KINDS[about.kind].importance * min(about.score / SURE, 1), 2)
     if happenings:
         nearest = max(happenings, key=lambda event: matter(event.text).score)
-        return tuple(
-            replace(event, importance=max(event.importance, least)) if event is nearest else event
-            for event in happenings
-        ), frozenset()
+        weighed = replace(nearest, importance=max(nearest.importance, least))
+        return tuple(weighed if event is nearest else event for event in happenings), frozenset()
     telling = max(clauses, key=lambda clause: matter(clause.text).score)
     is_likely = about.score >= LIKELY or matter(telling.text).score >= IN_PART
     if not (is_likely or about.is_heard):
@@ -107,12 +99,10 @@ def weighty(
     is_others = telling.owner == OTHER
     text = says + telling.text if is_others else _sentence(telling, table(language))
     spans = when.resolve(exchange.user, exchange.at, use="writing")
-    span = next((span for span in spans if span.phrase and span.phrase in telling.text), None)
     event = Event(
-        _beside(text, span), (exchange.id,), subject="" if is_others else subject, predicate=telling.body, importance=least,
-        happened=(span.start, span.end) if span else None, precision=span.precision if span else "unknown",
-        mark=mark(exchange.user),
-    )  # fmt: skip
+        text, (exchange.id,), "" if is_others else subject, telling.body, importance=least, mark=mark(exchange.user)
+    )
+    event = _dated(event, next((span for span in spans if span.phrase and span.phrase in telling.text), None))
     is_sure = is_likely and not ((is_others or telling in stating) and about.score < STATED)
     return (event,), frozenset() if is_sure else frozenset((event,))
 
@@ -189,6 +179,9 @@ def _third(verb: str) -> str:
     return f"{verb}es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else f"{verb}s"
 
 
-def _beside(text: str, span: Span | None) -> str:
-    """The words of an event whose time stands beside them."""
-    return text if span is None or span.is_vague else undated(text, span.phrase)
+def _dated(event: Event, span: Span | None) -> Event:
+    """An event with its time, which stands beside its words."""
+    if span is None:
+        return event
+    text = event.text if span.is_vague else undated(event.text, span.phrase)
+    return replace(event, text=text, happened=(span.start, span.end), precision=span.precision)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from moechat.language import words
 from moechat.model import Event, Exchange, FactDraft, Understanding
+from moechat.reading.patterns import patterns
 from moechat.reading.saying import asks_by_form
 from moechat.rules import boundaries, facts
 from moechat.rules import events as happening
@@ -170,38 +172,25 @@ def _fitting(parts: list[Clause], stating: list[Clause], chars: int) -> list[str
 
 
 OUR_WORD = {"zh": "我们的叫法", "en": "our word"}
-_CALLED_ZH = re.compile(
-    r"(?P<who>我们|咱们?|我)?(?:以后|今后|从今天起|从今往后)?(?P<own>我们|咱们?|我)?(?:以后|就|都)*[管把](?P<what>[^，。！？!?\s]{1,12}?)"
-    r"叫(?:做|作)?(?P<name>[“\"「]?[^，。！？!?\s]{1,12}?[”\"」]?)(?:吧|好不好|好吗|好了|呗|怎么样|啦)?(?=[，。！？!?\s]|$)"
-)
-_CALLED_EN = re.compile(
-    r"\blet['’]?s (?:just )?call (?P<what>[\w' ]{1,30}?) (?:[\"“](?P<quoted>[^\"”]{1,30})[\"”]"
-    r"|(?P<name>[\w-]+(?: [\w-]+)?) from now on)",
-    re.I,
-)
-_MINE = re.compile(r"\bmy\b", re.I)
-_AGREED = re.compile(r"以后|今后|从今天起|从今往后|吧(?=[，。！？!?\s]|$)|好不好|呗")
-_NO_NAME = re.compile(r"[我它他她这那]")
-_ASKS_WHAT = re.compile(r"什么|啥|谁|哪")
+_SHARED = patterns(Path(__file__).with_name("shared_words.ini"))
 
 
 def shared_words(reading: Reading, source: str) -> list[FactDraft]:
     """The words that a message agrees on, in plain forms: 以后我们管加班叫打怪, let's call Mondays "swamp days"."""
-    if reading.play:
-        return []
-    zh, drafts = reading.language == "zh", list[FactDraft]()
-    for match in (_CALLED_ZH if zh else _CALLED_EN).finditer(reading.text):
-        what = match["what"].strip()
-        name = (match["name"] or (match["quoted"] if not zh else "")).strip('“”"「」 ')
-        if zh:
+    forms, drafts = _SHARED[reading.language], list[FactDraft]()
+    for match in forms["called"].finditer(reading.text) if not reading.play else ():
+        of = match.groupdict("")
+        what, name = of["what"].strip(), (of["name"] or of.get("quoted", "")).strip('“”"「」 ')
+        if reading.language == "zh":
             is_hers = what in ("你", "妳")
-            both = (match["own"] or match["who"] or "我们") != "我"
-            agreed = _AGREED.search(match[0]) and not _ASKS_WHAT.search(name) and not _NO_NAME.search(what)
+            is_agreed = forms["agreed"].search(match[0]) and not (
+                forms["asks"].search(name) or forms["points"].search(what)
+            )
+            fits = bool(is_agreed) and (is_hers or (of["own"] or of["who"]) != "我")
             text = f"用户管角色叫{name}" if is_hers else f"用户和角色管{what}叫{name}"
-            fits = bool(agreed) and (both or is_hers)
         else:
-            fits = bool(match["quoted"]) or what.casefold() not in ("it", "this", "that")
-            what = _MINE.sub("the user's", what)
+            fits = bool(of["quoted"]) or what.casefold() not in ("it", "this", "that")
+            what = re.sub(r"\bmy\b", "the user's", what, flags=re.I)
             text = f'The user and the character call {what} "{name}"'
         if fits and name:
             drafts.append(FactDraft(text, (source,), "relation", "user", OUR_WORD[reading.language], name))
