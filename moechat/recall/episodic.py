@@ -200,12 +200,10 @@ class Episodic:
         if not (touch.is_low(cue) or touch.asks_of_life(cue)):
             return []
         view = self.episodes.view(cue.now)
-        near = likeness(cue, view)
-        there, still = self._grave(view, cue.now)
-        places, matches = {one.id: place for place, one in there}, []
-        for one in still:
-            likely = 0.0 if near is None else float(near[places[one.episode.id]])
-            matches.append(EpisodeMatch(one.episode, one.weight + likely, {"matter": one.weight, "cosine": likely}))
+        near, (there, still) = likeness(cue, view), self._grave(view, cue.now)
+        likely = {one.id: 0.0 if near is None else float(near[place]) for place, one in there}
+        of = [(one.episode, one.weight, likely[one.episode.id]) for one in still]
+        matches = [EpisodeMatch(one, open_ + nearby, {"matter": open_, "cosine": nearby}) for one, open_, nearby in of]
         best = sorted(matches, key=lambda match: -match.score)
         return self._candidates((), touch.MATTERS, best)[: touch.MOST_MATTERS]
 

@@ -20,7 +20,7 @@ from moechat.ai.offline.retelling import ENDS, fact_to_user
 from moechat.language import words
 from moechat.memory.days import WORTH, is_light
 from moechat.memory.unranked import latest
-from moechat.model import Episode, Exchange
+from moechat.model import LONG_AGO, Episode, Exchange
 from moechat.reading.saying import HARM, mark, saying
 from moechat.recall import plans
 from moechat.recall.layers import Layers
@@ -50,18 +50,12 @@ class Greeting:
 
 def greeting(layers: Layers) -> Greeting | None:
     """Her word for now, which counts as asked from here on; None where there is none to say."""
-    store, now = layers.store, layers.now()
-    if not layers.config().greeting.enabled:
+    store, now, last = layers.store, layers.now(), latest(layers.store, LOOKED_AT)
+    if not layers.config().greeting.enabled or not last or not _is_time(layers, last[-1], now):
         return None
-    last = latest(store, LOOKED_AT)
-    if not last or not _is_time(layers, last[-1], now):
-        return None
-    if any(not HARM.isdisjoint(saying(one.user).kinds) for one in last):
-        return None
-    if any(day.is_grave for day in layers.days.of(now)):
-        return None
-    word = next(_words(layers, now), None)
-    if word is not None:
+    is_pain = any(not HARM.isdisjoint(saying(one.user).kinds) for one in last)
+    is_pain = is_pain or any(day.is_grave for day in layers.days.of(now))
+    if word := None if is_pain else next(_words(layers, now), None):
         row = Greeted(now.isoformat(), word.text, list(word.sources))._asdict()
         with store.writing("greeting"):
             turns = store.state.plans.get(word.id, (0, "", ""))[0]
@@ -73,52 +67,43 @@ def greeting(layers: Layers) -> Greeting | None:
 def standing(layers: Layers) -> str:
     """Her word that waits for an answer, handed out now if it is time for one; "" where there is none."""
     greeting(layers)
-    waiting = _waiting(layers.store)
-    return waiting[1].text if waiting else ""
+    return next((row.text for _, row in _waiting(layers.store)), "")
 
 
 def record(store: Store) -> None:
     """Her word that waits for an answer enters the record of the first talk, which goes on."""
-    if (waiting := _waiting(store)) is None:
-        return
-    id_, row = waiting
-    own = store.log.begin("", datetime.fromisoformat(row.at))
-    store.log.rest(own, [id_, *row.sources])
-    store.log.finish(own, row.text, "done", hits=[{"id": id_, "recipe": RECIPE, "score": 1.0}])
-    with store.writing("greeting"):
-        store.state.write([{"op": "greeted", "id": id_, **row._replace(said_as=own)._asdict()}])
+    for id_, row in _waiting(store):
+        own = store.log.begin("", datetime.fromisoformat(row.at))
+        store.log.rest(own, [id_, *row.sources])
+        store.log.finish(own, row.text, "done", hits=[{"id": id_, "recipe": RECIPE, "score": 1.0}])
+        with store.writing("greeting"):
+            store.state.write([{"op": "greeted", "id": id_, **row._replace(said_as=own)._asdict()}])
 
 
-def _waiting(store: Store) -> tuple[str, Greeted] | None:
-    """The memory of her last word and the word, if nobody has said anything since it was handed out."""
-    last = max(store.state.greeted.items(), key=lambda one: one[1].at, default=None)
-    if (
-        last is None
-        or last[1].said_as
-        or any(one.at >= datetime.fromisoformat(last[1].at) for one in latest(store, LOOKED_AT))
-    ):
-        return None
-    return last
+def _waiting(store: Store) -> list[tuple[str, Greeted]]:
+    """Her last word by the memory that it is of, if nobody has said anything since it was handed out."""
+    last = sorted(store.state.greeted.items(), key=lambda one: one[1].at, reverse=True)[:1]
+    spoken = max((one.at for one in latest(store, LOOKED_AT)), default=LONG_AGO) if last else LONG_AGO
+    return [(id_, row) for id_, row in last if not row.said_as and spoken < datetime.fromisoformat(row.at)]
 
 
 def _is_time(layers: Layers, last: Exchange, now: datetime) -> bool:
     """Whether the absence is long enough, no hour is quiet, and nothing was said in it yet."""
     settings, at = layers.config().greeting, last.at.astimezone(now.tzinfo)
-    if now - at < timedelta(hours=settings.after_h) or now.date() <= at.date():
-        return False
     start, end = settings.quiet_from, settings.quiet_until
-    if (start <= now.hour < end) if start <= end else (now.hour >= start or now.hour < end):
-        return False
-    return all(datetime.fromisoformat(row.at) <= last.at for row in layers.store.state.greeted.values())
+    is_quiet = (start <= now.hour < end) if start <= end else (now.hour >= start or now.hour < end)
+    is_absent = now - at >= timedelta(hours=settings.after_h) and now.date() > at.date()
+    words_said = layers.store.state.greeted.values()
+    return is_absent and not is_quiet and all(datetime.fromisoformat(row.at) <= last.at for row in words_said)
 
 
 def _words(layers: Layers, now: datetime) -> Iterator[Greeting]:
     store, who = layers.store, layers.character()
     view, off_limits = layers.episodes.view(now), layers.core.off_limits("")
     due = plans.due(view, store, now, (), who.name)
-    coming = [one for one in view.having([hit.id for hit in due]) if not plans.is_promise(one.event, who.name)]
-    for plan in coming:
-        if plan.event.happened and plan.event.happened[1] < now:
+    for plan in view.having([hit.id for hit in due]):
+        is_over = plan.event.happened is not None and plan.event.happened[1] < now
+        if is_over and not plans.is_promise(plan.event, who.name):
             yield from _quoting(layers, "plan", plan, now)
     for day in layers.days.of(now):
         if day.kind == "birthday" and not day.is_eve and day.sources:
@@ -140,13 +125,12 @@ def _quoting(layers: Layers, kind: Literal["plan", "memory"], episode: Episode, 
     own, matter = layers.character().user_name, set(words.keywords(f"{episode.event.text} {episode.event.object}", 20))
     for exchange in layers.store.exchanges.of(episode.event.sources).values():
         sentences = [one.strip(ENDS) for one in _SENTENCE.findall(exchange.user)]
-        words_said = max(sentences, key=lambda one: len(matter.intersection(words.keywords(one, 50))), default="")
-        is_light_said = mark(words_said) == "" and HARM.isdisjoint(saying(words_said).kinds)
-        if exchange.another(own) or not words_said or len(words_said) > LONGEST_QUOTE or not is_light_said:
-            continue
-        if not matter.isdisjoint(words.keywords(words_said, 50)):
+        shared = {one: len(matter.intersection(words.keywords(one, 50))) for one in sentences}
+        quote = max(sentences, key=shared.__getitem__, default="")
+        is_bearing = 0 < len(quote) <= LONGEST_QUOTE and shared[quote] and not exchange.another(own)
+        if is_bearing and not mark(quote) and HARM.isdisjoint(saying(quote).kinds):
             day = away(exchange.at, now, layers.character().language)
-            text = _line(layers, f"back_{kind}", episode.id, said=words_said, day=day)
+            text = _line(layers, f"back_{kind}", episode.id, said=quote, day=day)
             yield Greeting(kind, text, episode.id, episode.event.sources)
             return
 

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import datetime, time
 
 from moechat.ai.chat_model import ChatModel
 from moechat.ai.precedence import GaveWay, Retry
@@ -50,11 +50,10 @@ class Diarist:
         settings, store = self.layers.config(), self.layers.store
         if not settings.daybook.enabled or self.retry.waits(now) or not (model := self.model()).understands:
             return None
-        shown = self._last_day(now)
-        before = store.state.daybook
-        if not shown or (before and local(shown[-1].at, store.zone).date() <= local(before, store.zone).date()):
+        shown, before = self._last_day(now), store.state.daybook
+        day = local(shown[-1].at, store.zone).date().isoformat() if shown else ""
+        if not shown or (before and day <= local(before, store.zone).date().isoformat()):
             return None
-        day = f"{local(shown[-1].at, store.zone):%Y-%m-%d}"
         try:
             answer = model.complete(self._asked(shown, day), timeout_s=settings.understanding.silence_s)
         except GaveWay:
@@ -68,19 +67,15 @@ class Diarist:
 
     def _last_day(self, now: datetime) -> list[Exchange]:
         """What the user and she said on the last day before today on which they talked, the oldest first."""
-        store, who = self.layers.store, self.layers.character()
+        store, own, hidden = self.layers.store, self.layers.character().user_name, self.layers.store.hidden()
         midnight = datetime.combine(local(now, store.zone).date(), time(), local(now, store.zone).tzinfo)
-        hidden = store.hidden()
         if any(datetime.fromisoformat(node.at) < midnight for node in store.tree.open()):
             return []  # It has not settled yet.
         rows = [row.exchange for row in store.exchanges.before(midnight.timestamp(), MOST_SHOWN)]
-        if not rows:
-            return []
-        begin = datetime.combine(local(rows[-1].at, store.zone).date(), time(), midnight.tzinfo)
         spoken = [
             one for one in rows
-            if begin <= one.at < begin + timedelta(days=1) and one.id not in hidden and one.heard
-            and not one.another(who.user_name) and mark(one.user) != "delicate" and not saying(one.user).is_danger
+            if local(one.at, store.zone).date() == local(rows[-1].at, store.zone).date() and one.id not in hidden and one.heard
+            and not one.another(own) and mark(one.user) != "delicate" and not saying(one.user).is_danger
         ]  # fmt: skip
         while sum(count_tokens(f"{one.sent}{one.char}") for one in spoken) > TOKENS:
             spoken.pop(0)
@@ -93,18 +88,14 @@ class Diarist:
             f"[{number}] {local(one.at, self.layers.store.zone):%H:%M}\n{labels[0]}> {one.sent}\n{labels[1]}> {one.heard}"
             for number, one in enumerate(shown, 1)
         )
-        prompt = self.layers.prompts.fill(
-            "daybook_write", char=who.name, user=who.user_name, persona=who.persona, day=day, exchanges=lines
-        )
-        return [Message("user", prompt)]
+        values = {**who.names, "persona": who.persona, "day": day, "exchanges": lines}
+        return [Message("user", self.layers.prompts.fill("daybook_write", **values))]
 
     def _checked(self, answer: str, shown: Sequence[Exchange]) -> tuple[str, tuple[str, ...]]:
         """The sentences that stand, ``MOST_WORDS`` at most, and the exchanges that they cite."""
         text, left, sources = "", MOST_WORDS, dict[str, None]()
-        names = {
-            self.layers.character().user_name,
-            *(f.draft.target for f in known(self.layers.core) if f.draft.keyword),
-        }
+        names = [fact.draft.target for fact in known(self.layers.core) if fact.draft.keyword]
+        names.append(self.layers.character().user_name)
         for sentence in filter(str.strip, _SENTENCE.findall(answer)):
             numbers = [number for group in _GROUP.findall(sentence) for number in cited(group)]
             words = " ".join(_GROUP.sub("", sentence).split())

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Literal
 
 from markupsafe import Markup
@@ -30,14 +31,8 @@ STEPS = ("language", "character", "model")
 LANGUAGES = {"zh": "中文", "en": "English"}
 _SPEAKER = re.compile(r"[^：:]{1,40}(?:：|: )")
 USAGE_ROWS = 14  # A week of replies and of understanding.
-KEPT = (
-    "recall.what_matters",
-    "recall.days",
-    "recall.ours",
-    "recall.mood",
-    "greeting.enabled",
-    "daybook.enabled",
-)  # What can be switched off.
+# What can be switched off.
+KEPT = (*(f"recall.{one}" for one in ("what_matters", "days", "ours", "mood")), "greeting.enabled", "daybook.enabled")
 PASSED_ON = ("top_p", "max_tokens")
 Standing = Literal["untried", "works", "fails"]
 
@@ -160,9 +155,9 @@ def _prompt_changed(here: Visit, look: SettingsLook, action: Action) -> Settings
 
 def _switched(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     """One thing that she keeps in mind, on or off."""
-    section, _, key = action.get("value", "").partition(".")
-    if f"{section}.{key}" in KEPT:
-        here.house.settings.save(section, key, not getattr(getattr(here.house.config, section), key))
+    if (name := action.get("value", "")) in KEPT:
+        section, _, key = name.partition(".")
+        here.house.settings.save(section, key, not attrgetter(name)(here.house.config))
     return look, Note(here.words("saved_settings"))
 
 
@@ -230,11 +225,7 @@ def _recall(here: Visit, look: SettingsLook) -> Markup:
         for word in DIAL
     ]
     plot = _plot(agent) if agent and look.is_plotted else None
-    kept = [
-        (name, getattr(getattr(here.house.config, section), key))
-        for name in KEPT
-        for section, _, key in [name.partition(".")]
-    ]
+    kept = [(name, attrgetter(name)(here.house.config)) for name in KEPT]
     return Markup(macros("settings", here.words).recall(look.sentence, options, tries.get(chosen), plot, kept))
 
 
