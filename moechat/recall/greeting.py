@@ -26,8 +26,8 @@ from moechat.recall import plans
 from moechat.recall.layers import Layers
 from moechat.rules.boundaries import concerns
 from moechat.settings.character import USER_NAMES
+from moechat.store.entries import Entry
 from moechat.store.kinds import Store
-from moechat.store.state import Greeted
 from moechat.when.names import tongue_of
 from moechat.when.span import away
 
@@ -56,35 +56,35 @@ def greeting(layers: Layers) -> Greeting | None:
     is_pain = any(not HARM.isdisjoint(saying(one.user).kinds) for one in last)
     is_pain = is_pain or any(day.is_grave for day in layers.days.of(now))
     if word := None if is_pain else next(_words(layers, now), None):
-        row = Greeted(now.isoformat(), word.text, list(word.sources))._asdict()
+        at, of = now.isoformat(), {"text": word.text, "sources": list(word.sources)}
         with store.writing("greeting"):
             turns = store.state.plans.get(word.id, (0, "", ""))[0]
-            plan = [{"op": "plans", "rows": {word.id: [turns, now.isoformat(), ""]}}] * (word.kind == "plan")
-            store.state.write([{"op": "greeted", "id": word.id, **row}, *plan])
+            plan = [{"op": "plans", "rows": {word.id: [turns, at, ""]}}] * (word.kind == "plan")
+            store.state.write([{"op": "greeted", "id": word.id, "at": at, **of, "said_as": ""}, *plan])
     return word
 
 
 def standing(layers: Layers) -> str:
     """Her word that waits for an answer, handed out now if it is time for one; "" where there is none."""
     greeting(layers)
-    return next((row.text for _, row in _waiting(layers.store)), "")
+    return next((one["text"] for one in _waiting(layers.store)), "")
 
 
 def record(store: Store) -> None:
     """Her word that waits for an answer enters the record of the first talk, which goes on."""
-    for id_, row in _waiting(store):
-        own = store.log.begin("", datetime.fromisoformat(row.at))
-        store.log.rest(own, [id_, *row.sources])
-        store.log.finish(own, row.text, "done", hits=[{"id": id_, "recipe": RECIPE, "score": 1.0}])
+    for word in _waiting(store):
+        own = store.log.begin("", datetime.fromisoformat(word["at"]))
+        store.log.rest(own, [word["id"], *word["sources"]])
+        store.log.finish(own, word["text"], "done", hits=[{"id": word["id"], "recipe": RECIPE, "score": 1.0}])
         with store.writing("greeting"):
-            store.state.write([{"op": "greeted", "id": id_, **row._replace(said_as=own)._asdict()}])
+            store.state.write([{**word, "said_as": own}])
 
 
-def _waiting(store: Store) -> list[tuple[str, Greeted]]:
-    """Her last word by the memory that it is of, if nobody has said anything since it was handed out."""
-    last = sorted(store.state.greeted.items(), key=lambda one: one[1].at, reverse=True)[:1]
+def _waiting(store: Store) -> list[Entry]:
+    """Her last word, as the state has it, if nobody has said anything since it was handed out."""
+    last = sorted(store.state.greeted.values(), key=lambda one: str(one["at"]), reverse=True)[:1]
     spoken = max((one.at for one in latest(store, LOOKED_AT)), default=LONG_AGO) if last else LONG_AGO
-    return [(id_, row) for id_, row in last if not row.said_as and spoken < datetime.fromisoformat(row.at)]
+    return [one for one in last if not one["said_as"] and spoken < datetime.fromisoformat(one["at"])]
 
 
 def _is_time(layers: Layers, last: Exchange, now: datetime) -> bool:
@@ -93,8 +93,8 @@ def _is_time(layers: Layers, last: Exchange, now: datetime) -> bool:
     start, end = settings.quiet_from, settings.quiet_until
     is_quiet = (start <= now.hour < end) if start <= end else (now.hour >= start or now.hour < end)
     is_absent = now - at >= timedelta(hours=settings.after_h) and now.date() > at.date()
-    words_said = layers.store.state.greeted.values()
-    return is_absent and not is_quiet and all(datetime.fromisoformat(row.at) <= last.at for row in words_said)
+    greeted = [datetime.fromisoformat(one["at"]) for one in layers.store.state.greeted.values()]
+    return is_absent and not is_quiet and max(greeted, default=LONG_AGO) <= last.at
 
 
 def _words(layers: Layers, now: datetime) -> Iterator[Greeting]:

@@ -14,7 +14,8 @@ topic     from to      a topic path has another name ("": it has that name no mo
 cleaned   at           the memory was looked through for what may go
 daybook   at           she has thought of the day up to this exchange, and wrote of it or had nothing to write
 plans     rows         plans that were due: id → [turns in the prompt, asked after ISO or "", answered ISO or ""]
-greeted   id at text sources said_as  she said this to somebody who came back, of a memory (``Greeted``)
+greeted   id at text sources said_as  she said this to somebody who came back, of a memory of these exchanges; ``said_as`` is the
+          exchange that it became, "" as long as nobody has answered
 returned  ids at file  forgotten at that time, and there again with a file: hidden until the owner decides
 forgotten ids          facts and events that an understanding does not bring back (their words are nowhere)
 trust     model quotes  so many findings of this model bore a true quote, of so many
@@ -25,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from moechat.store.entries import Entry
 from moechat.store.json_lines import Lines
@@ -48,16 +48,6 @@ def restated_gain(days: float) -> int:
 
 
 MAX_PLAN_TURNS = 3  # In whose prompts a plan that is due may stand.
-
-
-class Greeted(NamedTuple):
-    """Her word to somebody who came back: when (ISO), in what words, of a memory of which exchanges, and as which exchange it was
-    ``said_as``, "" as long as nobody has answered."""
-
-    at: str
-    text: str
-    sources: Sequence[str]
-    said_as: str = ""
 
 
 class State:
@@ -91,8 +81,8 @@ class State:
         self.plans: dict[str, tuple[int, str, str]] = {}
         self.spent: set[str] = set()
         """The plans that no prompt asks after any more."""
-        self.greeted: dict[str, Greeted] = {}
-        """By memory."""
+        self.greeted: dict[str, Entry] = {}
+        """What was said of each memory to somebody who came back."""
         self.forgotten: set[str] = set()
         self.trust: dict[str, tuple[int, int]] = {}
         """Model → (findings of its that bore a true quote, of so many)."""
@@ -224,7 +214,7 @@ class State:
             for rows in (self.access, self.gains, self.plans, self.missing, self.returned):
                 for id_ in gone.intersection(rows):
                     del rows[id_]
-            self.greeted = {id_: row for id_, row in self.greeted.items() if gone.isdisjoint((id_, *row.sources))}
+            self.greeted = {id_: one for id_, one in self.greeted.items() if gone.isdisjoint((id_, *one["sources"]))}
             self.archived -= gone
             self.spent -= gone
             self.masked += 1
@@ -252,7 +242,7 @@ class State:
             {"op": "access", "rows": {id_: list(row) for id_, row in self.access.items()}},
             {"op": "gain", "rows": {id_: list(row) for id_, row in self.gains.items()}},
             {"op": "plans", "rows": {id_: list(row) for id_, row in self.plans.items()}},
-            *({"op": "greeted", "id": id_, **row._asdict()} for id_, row in self.greeted.items()),
+            *self.greeted.values(),
             {"op": "archive", "ids": sorted(self.archived)},
             {"op": "pin", "ids": sorted(self.pinned)},
             *({"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()),
@@ -306,9 +296,7 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "cleaned": State._cleaned,
     "daybook": lambda state, entry: setattr(state, "daybook", datetime.fromisoformat(entry["at"])),
     "plans": State._plans,
-    "greeted": lambda state, entry: state.greeted.update(
-        {entry["id"]: Greeted(entry["at"], entry["text"], entry["sources"], entry["said_as"])}
-    ),
+    "greeted": lambda state, entry: state.greeted.update({entry["id"]: entry}),
     "forgotten": lambda state, entry: state.forgotten.update(entry["ids"]),
     "trust": State._trust,
 }
