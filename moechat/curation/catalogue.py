@@ -225,11 +225,10 @@ class Catalogue:
             "precision": event.precision if event.precision != "unknown" else "", "mark": event.mark,
             "emotion": event.emotion, "doubtful": episode.confirmed is False,
         }  # fmt: skip
-        weighing = self._layers.episodic.open_matters(self.now())
         return self._detailed(
             episode.id, episode.at, episode.by, fields=parts,
             links={"sources": event.sources, "evidence": episode.evidence, **self._replacing(episode.id)},
-            weighs=any(one.id == episode.id for one in weighing),
+            weighs=any(one.id == episode.id for one in self._layers.episodic.open_matters(self.now())),
         )  # fmt: skip
 
     def _of_exchange(self, exchange: Exchange) -> Details:

@@ -77,21 +77,16 @@ def to_you(text: str, user_name: str) -> str:
 
 def letter(layers: Layers) -> Letter:
     """The letter as memory stands now. What hurts, and a day of grief, is in none, but among what moves the user's life."""
-    archived, character = layers.store.state.archived, layers.character()
-    called = Names(character.user_name, character.name, character.language)
-    facts = [one for one in layers.store.search.facts() if one.id not in archived and one.draft.mark != "delicate"][
-        ::-1
-    ]
-    shared = (
-        [one for one in unranked.ours(layers.core) if one.id not in archived] if layers.config().recall.ours else []
-    )
-    now = layers.now()
-    days = [one for one in layers.days.all_of(now) if one.id not in archived] if layers.config().recall.days else []
+    archived, character, now = layers.store.state.archived, layers.character(), layers.now()
+    called, switches = Names(character.user_name, character.name, character.language), layers.config().recall
+    shared = [one for one in unranked.ours(layers.core) if switches.ours and one.id not in archived]
+    days = [one for one in layers.days.all_of(now) if switches.days and one.id not in archived]
     moving = [one for one in layers.episodic.open_matters(now) if _is_own(one) and not one.event.is_ahead]
     matters = moving[:MOST_MATTERS]
     # Each memory stands in one part alone.
-    elsewhere = {*(one.id for one in shared), *(one.id for one in days), *(one.id for one in matters)}
-    facts = [fact for fact in facts if fact.id not in elsewhere]
+    elsewhere = {one.id for one in shared} | {one.id for one in days} | {one.id for one in matters}
+    unseen = archived | elsewhere
+    facts = [one for one in layers.store.search.facts()[::-1] if one.id not in unseen and one.draft.mark != "delicate"]
     mine = [fact for fact in facts if fact.draft.entity == "user" and fact.draft.kind not in ("boundary", *APART)]
     care = [fact for fact in mine if fact.draft.mark == "care"]
     always = [fact for fact in profile.known(layers.core) if fact.draft.entity == "user"]
@@ -138,7 +133,8 @@ def letter(layers: Layers) -> Letter:
         if _is_own(one.fact) and entity(one.fact.draft) == "user"
         and one.fact.draft.mark != "delicate" and one.fact.id not in archived
     ]  # fmt: skip
-    grave = [one for one in days if one.is_grave and one.id not in [matter.id for matter in matters]]
+    of_days = [Sentence(one.id, told(one.text)) for one in days if not one.is_grave]
+    grave = [Sentence(one.id, told(one.text)) for one in days if one.is_grave and one.id not in {m.id for m in matters}]
     return Letter(
         [as_sentence(fact) for fact in of_you[:MOST]],
         [as_sentence(fact) for fact in layers.core.view().boundaries],
@@ -147,9 +143,9 @@ def letter(layers: Layers) -> Letter:
         [(name, [as_sentence(fact) for fact in several[:OF_EACH]]) for name, several in list(people.items())[:PEOPLE]],
         lately("event"),
         lately("reflection"),
-        [*map(as_told, matters), *(Sentence(one.id, told(one.text)) for one in grave)],
+        [*map(as_told, matters), *grave],
         ended[:MOST_ENDED],
-        [Sentence(one.id, told(one.text)) for one in days if not one.is_grave],
+        of_days,
         [as_sentence(one) for one in shared],
         [Sentence(one.id, one.text, one.at) for one in unranked.pages(layers.store)[: -MOST_PAGES - 1 : -1]],
     )

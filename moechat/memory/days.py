@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
@@ -72,47 +71,15 @@ class Day:
 
 
 class DaysThatComeRound:
-    """Those of one owner. They are looked for once a day, and when what is known changes; each event is read once."""
+    """Those of one owner. Each event is read once."""
 
     def __init__(self, core: CoreMemory, episodes: Episodes, store: Store, language: str) -> None:
         self._core, self._episodes, self._store, self._language = core, episodes, store, language
-        self._lock, self._spans = threading.Lock(), lru_cache(maxsize=1024)(self._read)
-        self._known: tuple[object, list[Day]] = ((), [])
+        self._spans = lru_cache(maxsize=1024)(self._read)
         self._events: dict[int, tuple[Event, Day | None]] = {}
 
     def of(self, now: datetime) -> list[Day]:
         """Those of today, and of tomorrow what is prepared for, the grave ones first. On a day of grief nothing light is."""
-        store, today = self._store, now.date()
-        key = (today, store.findings.facts_generation(), self._episodes.changes, store.hidden(), store.moment)
-        with self._lock:
-            if self._known[0] != key:
-                self._known = key, self._found(now)
-            return self._known[1]
-
-    def all_of(self, now: datetime) -> list[Day]:
-        """Those that are known, whenever they come, from today's on through the year as the sun has it."""
-        today = (now.month, now.day)
-        with self._lock:
-            days, _ = self._kept(now)
-        return sorted(days, key=lambda one: ((one.first.month, one.first.day) < today, one.first.month, one.first.day))
-
-    def hits(self, cue: Cue, in_context: Collection[str], *, low: bool) -> list[Hit]:
-        """Those that a prompt names: none that only the context tells of, nor one that a reply of today has named, or that
-        ``MOST_PROMPTS`` held in vain; a grave one stands all day. In a low mood the merry ones wait."""
-        replies: dict[str, list[str]] = {}
-        midnight = cue.now.replace(hour=0, minute=0, second=0, microsecond=0)
-        days = [day for day in self.of(cue.now) if not set(day.sources or [day.id]) <= set(in_context)]
-        for node, id_ in shown_lately(self._store, RECIPE, cue.talk, since=midnight) if days else ():
-            replies.setdefault(id_, []).append(node.variant.char if node.variant else "")
-        there = [day for day in days if day.is_grave or (not low and _may_stand(day, replies.get(day.id, ())))]
-        return [day.hit(self._language) for day in there[:MOST]]
-
-    def _kept(self, now: datetime) -> tuple[list[Day], list[Event]]:
-        """The days that facts, events and the first talk make, and what was grave."""
-        grave, days = self._of_events(now)
-        return [*self._of_facts(" ".join(event.text for event in grave)), *days, *self._first(now)], grave
-
-    def _found(self, now: datetime) -> list[Day]:
         today, tomorrow = now.date(), now.date() + timedelta(days=1)
         days, grave = self._kept(now)
         due = [one for one in days if comes_round(one.first, today, lunar=one.lunar)]
@@ -129,6 +96,30 @@ class DaysThatComeRound:
         for one in due:
             unique.setdefault((one.kind, one.is_eve, frozenset(one.sources) or one.id), one)
         return sorted(unique.values(), key=lambda one: (not one.is_grave, one.is_eve))
+
+    def all_of(self, now: datetime) -> list[Day]:
+        """Those that are known, whenever they come, from today's on through the year as the sun has it."""
+        today = (now.month, now.day)
+        return sorted(
+            self._kept(now)[0],
+            key=lambda one: ((one.first.month, one.first.day) < today, one.first.month, one.first.day),
+        )
+
+    def hits(self, cue: Cue, in_context: Collection[str], *, low: bool) -> list[Hit]:
+        """Those that a prompt names: none that only the context tells of, nor one that a reply of today has named, or that
+        ``MOST_PROMPTS`` held in vain; a grave one stands all day. In a low mood the merry ones wait."""
+        replies: dict[str, list[str]] = {}
+        midnight = cue.now.replace(hour=0, minute=0, second=0, microsecond=0)
+        days = [day for day in self.of(cue.now) if not set(day.sources or [day.id]) <= set(in_context)]
+        for node, id_ in shown_lately(self._store, RECIPE, cue.talk, since=midnight) if days else ():
+            replies.setdefault(id_, []).append(node.variant.char if node.variant else "")
+        there = [day for day in days if day.is_grave or (not low and _may_stand(day, replies.get(day.id, ())))]
+        return [day.hit(self._language) for day in there[:MOST]]
+
+    def _kept(self, now: datetime) -> tuple[list[Day], list[Event]]:
+        """The days that facts, events and the first talk make, and what was grave."""
+        grave, days = self._of_events(now)
+        return [*self._of_facts(" ".join(event.text for event in grave)), *days, *self._first(now)], grave
 
     def _of_facts(self, dead: str) -> Iterator[Day]:
         """Birthdays, and days that facts call so. That of somebody who has died is a grave one."""
@@ -150,13 +141,15 @@ class DaysThatComeRound:
 
     def _of_events(self, now: datetime) -> tuple[list[Event], list[Day]]:
         """(the deaths of all times, the events that come round)"""
-        view, before = self._episodes.view(now), self._events
+        view = self._episodes.view(now)
         weighty = np.flatnonzero(~view.reflection & (view.importance >= WORTH))
-        positions = dict(zip(weighty.tolist(), view.positions[weighty].tolist(), strict=True))
-        self._events = {at: before[at] for at in positions.values() if at in before}
-        for place, episode in view.each([place for place, at in positions.items() if at not in before]):
-            self._events[positions[place]] = episode.event, self._of_event(episode)
-        deaths = [event for event, day in self._events.values() if _kind(event) == "death"]
+        there, positions = dict(self._events), view.positions[weighty].tolist()
+        for place, episode in view.each(
+            [place for place in weighty.tolist() if int(view.positions[place]) not in there]
+        ):
+            there[int(view.positions[place])] = episode.event, self._of_event(episode)
+        self._events = {at: there[at] for at in positions if at in there}
+        deaths = [event for event, _ in self._events.values() if _kind(event) == "death"]
         days = [day for _, day in self._events.values() if day]
         return deaths, [day for day in days if day.kind == "birthday" or now.date() - day.first > AN_AGE]
 

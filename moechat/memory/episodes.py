@@ -442,9 +442,9 @@ def overview(
                 queue.setdefault(words.fold(episode.event.text), (place, episode))
         if len(queue) >= capacity:
             break
-    latest: list[tuple[int, Episode]] = []
+    latest: dict[int, Episode] = {}
     for place, episode in list(queue.values())[:capacity]:
         same = view.repeats(episode)
         again = [one for one in view.each(same[(same > place) & is_outside[same]][-1:].tolist()) if fits(one[1])]
-        latest.append(*again or [(place, episode)])
-    return [episode for _, episode in sorted(latest, key=lambda one: one[0])]
+        latest |= again or [(place, episode)]
+    return [latest[place] for place in sorted(latest)]

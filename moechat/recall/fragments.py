@@ -167,6 +167,8 @@ _DOUBTED: Mapping[str, Mapping[str, str]] = {
 
 # The time before the line is that of the last of them.
 _TIMES = {"zh": "（说过{times}次，这是最近一次）", "en": " (told {times} times, this the latest)"}
+Times = Mapping[str, int]
+ONCE: Times = MappingProxyType({})
 _SOFTLY = {"zh": "（轻声，不主动提）", "en": " (softly; not raised unasked)"}
 
 
@@ -198,12 +200,7 @@ def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
 
 
 def remembered(
-    episodes: Iterable[Episode],
-    now: datetime,
-    names: Names = NAMELESS,
-    *,
-    aged: bool = True,
-    times: Mapping[str, int] = MappingProxyType({}),
+    episodes: Iterable[Episode], now: datetime, names: Names = NAMELESS, *, aged: bool = True, times: Times = ONCE
 ) -> str:
     """The events as lines ``{time}{place}:{event}``, in the order given, each on one line.
 

@@ -93,8 +93,8 @@ def _is_time(layers: Layers, last: Exchange, now: datetime) -> bool:
     start, end = settings.quiet_from, settings.quiet_until
     is_quiet = (start <= now.hour < end) if start <= end else (now.hour >= start or now.hour < end)
     is_absent = now - at >= timedelta(hours=settings.after_h) and now.date() > at.date()
-    greeted = [datetime.fromisoformat(one["at"]) for one in layers.store.state.greeted.values()]
-    return is_absent and not is_quiet and max(greeted, default=LONG_AGO) <= last.at
+    moments = [datetime.fromisoformat(one["at"]) for one in layers.store.state.greeted.values()]
+    return is_absent and not is_quiet and max(moments, default=LONG_AGO) <= last.at
 
 
 def _words(layers: Layers, now: datetime) -> Iterator[Greeting]:

@@ -94,11 +94,9 @@ def chosen(layers: Layers, since: datetime, in_context: Collection[str], now: da
 
 def _times(view: EpisodeView, events: Sequence[Episode]) -> dict[str, int]:
     """By id, on how many days each was told, its own the last of them; plans aside."""
-    times = {}
-    for one in (event for event in events if event.event.status == "done"):
-        moments = [datetime.fromtimestamp(at, one.since.tzinfo) for at in view.since[view.repeats(one)].tolist()]
-        times[one.id] = len({moment.date() for moment in moments if moment <= one.since})
-    return times
+    done = [(one, view.since[view.repeats(one)].tolist()) for one in events if one.event.status == "done"]
+    moments = [(one, [datetime.fromtimestamp(at, one.since.tzinfo) for at in several]) for one, several in done]
+    return {one.id: len({at.date() for at in several if at <= one.since}) for one, several in moments}
 
 
 def by_source(lines: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:

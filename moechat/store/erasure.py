@@ -56,8 +56,8 @@ def gone(unit: Unit, *, exchanges: Collection[str], episodes: Collection[str], f
     lost_facts = _lost_facts(unit, set(facts), exchanges, kept)
     lost_episodes = _lost_episodes(unit, set(episodes), exchanges, kept)
     ids = {*exchanges, *(one.id for one in lost_episodes), *(one.id for one in lost_facts)}
-    greeted = [one for one in unit.state.greeted.values() if not ids.isdisjoint((one["id"], *one["sources"]))]
-    words = [one["said_as"] for one in greeted if one["said_as"]]
+    rows = [one for one in unit.state.greeted.values() if not ids.isdisjoint((one["id"], *one["sources"]))]
+    words = [one["said_as"] for one in rows if one["said_as"]]
     return Gone(list(dict.fromkeys([*exchanges, *words])), lost_episodes, lost_facts, kept)
 
 

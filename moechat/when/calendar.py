@@ -82,11 +82,9 @@ def comes_round(first: date, day: date, *, lunar: bool = False) -> bool:
     if not lunar:
         is_leap_day = (first.month, first.day) == (2, 29) and (day + timedelta(days=1)).day == 1
         return (first.month, first.day) == (day.month, day.day) or (is_leap_day and day.month == 2)
-    kept, there, next_day = lunar_date(first), lunar_date(day), lunar_date(day + timedelta(days=1))
-    if not kept or not there or there[2]:
-        return False
-    is_last = next_day is not None and next_day[1] == 1
-    return kept[0] == there[0] and (kept[1] == there[1] or (is_last and kept[1] == 30))
+    kept = lunar_date(first)
+    months = [lunar_month(year, kept[0]) for year in (day.year, day.year - 1)] if kept else []
+    return kept is not None and day in [one[0] + timedelta(days=min(kept[1], one[1]) - 1) for one in months if one]
 
 
 @lru_cache(maxsize=64)
