@@ -9,7 +9,7 @@ import re
 
 from moechat.compat import generative_agents, insights
 from moechat.compat.generative_agents import *  # noqa: F403
-from moechat.compat.generative_agents import AssociativeMemory, Persona, Scratch, candidates, new_retrieve
+from moechat.compat.generative_agents import AssociativeMemory, Persona, Scratch, candidates, new_retrieve, present
 from moechat.memory.stream import GENERATIVE_AGENTS
 from moechat.model import Embedder
 from moechat.recall.layers import Layers
@@ -55,7 +55,7 @@ def generate_focal_points(
 
 def daily_focal_points(persona: Persona, language: str = "en") -> list[str]:
     """What a persona asks its memory for at the beginning of a day."""
-    values = {"who": persona.scratch.name, "day": _day(persona)}
+    values = {"who": persona.scratch.name, "day": f"{present(persona):%Y-%m-%d}"}
     return [sentence("focal_points", one, language, **values) for one in ("plans", "events")]
 
 
@@ -84,12 +84,6 @@ def revise_identity(
     nodes = {node.node_id: node for several in retrieved.values() for node in several}
     if statements := [f"{node.created:%Y-%m-%d %H:%M}: {node.description}" for node in nodes.values()]:
         adviser = consultation or insights.consultation()
-        answer = adviser.status(scratch.name, _day(persona), scratch.currently, statements)
+        answer = adviser.status(scratch.name, f"{present(persona):%Y-%m-%d}", scratch.currently, statements)
         scratch.currently = _STATUS.sub("", answer, count=1).strip() or scratch.currently
     return scratch.currently
-
-
-def _day(persona: Persona) -> str:
-    if persona.scratch.curr_time is None:
-        raise ValueError("persona.scratch.curr_time is None: set it to the persona's present")
-    return f"{persona.scratch.curr_time:%Y-%m-%d}"

@@ -258,9 +258,7 @@ def new_retrieve(
     ``recency`` and ``sequential_touch`` repeat the original (compat): the node that was used longest ago counts as the most
     recent, and each focal point moves the access times that the next one sees.
     """
-    now = persona.scratch.curr_time
-    if now is None:
-        raise ValueError("persona.scratch.curr_time is None: set it to the persona's present")
+    now = present(persona)
     retrieved: dict[str, list[ConceptNode]] = {}
     for focal_point in focal_points:
         best = [node for node, _ in ranked(persona, focal_point, n_count, embedder=embedder, recency=recency)]
@@ -270,6 +268,13 @@ def new_retrieve(
     for node in chain.from_iterable(retrieved.values()):
         node.last_accessed = now
     return retrieved
+
+
+def present(persona: Persona) -> datetime:
+    """The persona's present. Raises ValueError where it is not set."""
+    if persona.scratch.curr_time is None:
+        raise ValueError("persona.scratch.curr_time is None: set it to the persona's present")
+    return persona.scratch.curr_time
 
 
 def ranked(

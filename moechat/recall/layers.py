@@ -162,8 +162,9 @@ class Layers:
         is_pain = is_low or bool(mark(cue.text))
         kept_back = {id_ for one in shared for id_ in (one.id, *(one.draft.sources if is_pain else ()))}
         who = self.character()
+        names = (who.user_name, who.name)
         # Small talk that names no time asks for nothing of the past.
-        is_small = not cue.asks_time and is_small_talk(cue.query, (who.user_name, who.name))
+        is_small = not cue.asks_time and is_small_talk(cue.query, names)
         is_fixed, several = touch.asks_all(cue.text) or is_small, traits.asks_several(cue.text)
         recollection = recall(
             cue,
@@ -187,9 +188,7 @@ class Layers:
             view = self.episodes.view(cue.now)
             due = plans.due(view, self.store, cue.now, in_context, who.name)
             if config.recall.mood:
-                due += unranked.last_mood(
-                    view, self.store, (who.user_name, who.name), who.language, cue.now, in_context
-                )
+                due += unranked.last_mood(view, self.store, names, who.language, cue.now, in_context)
             if not is_pain:
                 due += unranked.ours_for(shared, self.store, cue.text, cue.talk)
             if config.recall.days:

@@ -111,10 +111,8 @@ class PromptTail:
             entries = "\n".join(f"- {self._plan(episode)}" for episode in background.plans)
             blocks.append(fill("plans", **self._names, entries=entries))
         for name in OF_NOW:
-            if entries := "\n".join(
-                f"- {self._called.line(hit.text)}" for hit in recollection.plans if hit.recipe == name
-            ):
-                blocks.append(fill(name, **self._names, entries=entries))
+            if lines := [f"- {self._called.line(hit.text)}" for hit in recollection.plans if hit.recipe == name]:
+                blocks.append(fill(name, **self._names, entries="\n".join(lines)))
         elsewhere = recollection.elsewhere_spans
         for span in elsewhere or recollection.empty_spans:
             ends = {"from": f"{span.start:%Y-%m-%d %H:%M}", "to": f"{span.end:%Y-%m-%d %H:%M}"}

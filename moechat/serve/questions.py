@@ -211,6 +211,11 @@ def _exchange(exchange: Exchange) -> JsonObject:
     }  # fmt: skip
 
 
+def _greeted(agent: Agent, _: Whose) -> JsonObject:
+    word = perform(owner.VERBS["greet"], agent, {}, PASS.get())
+    return {"greeting": word and asdict(word)}
+
+
 # ---- the addresses
 
 
@@ -248,12 +253,16 @@ TALK: Sequence[Address] = (
 def router(agents: Agents, *, in_english: bool = False) -> APIRouter:
     """The routes over the agents."""
     routes, is_old = APIRouter(), None if in_english else True
-    for address in (*SEED, *TALK):
+
+    def add(address: Address) -> None:
         routes.add_api_route(
             address.path, _endpoint(agents, address, in_english=in_english), methods=[address.method], name=address.name,
-            description=address.about, status_code=address.status, tags=["talk"] if address in TALK else None,
+            description=address.about, status_code=address.status, tags=None if address in SEED else ["talk"],
             deprecated=None if address in SEED else is_old,
         )  # fmt: skip
+
+    for address in (*SEED, *TALK):
+        add(address)
 
     @routes.patch("/exchanges/{id_}", tags=["talk"], deprecated=is_old)
     def change_exchange(id_: Annotated[str, Path(max_length=100)], change: Change) -> JsonObject:
@@ -272,20 +281,8 @@ def router(agents: Agents, *, in_english: bool = False) -> APIRouter:
             return {"batch": batch, **perform(owner.VERBS["take-back"], agent, {"batch": batch}, PASS.get())}
 
     if in_english:
-        routes.add_api_route(
-            "/greeting", _greeting(agents), methods=["POST"], name="greeting",
-            description=owner.VERBS["greet"].about, tags=["talk"],
-        )  # fmt: skip
+        add(Address("POST", "/greeting", "greeting", Whose, _greeted, about=owner.VERBS["greet"].about))
     return routes
-
-
-def _greeting(agents: Agents) -> Callable[..., JsonObject]:
-    def greeting(whose: Annotated[Whose, Body()]) -> JsonObject:
-        with agents.lent(whose.character, whose.user) as agent:
-            word = perform(owner.VERBS["greet"], agent, {}, PASS.get())
-            return {"greeting": word and asdict(word)}
-
-    return greeting
 
 
 def _talk_verb(agents: Agents, name: str) -> Callable[..., JsonObject]:
