@@ -99,11 +99,8 @@ class DaysThatComeRound:
 
     def all_of(self, now: datetime) -> list[Day]:
         """Those that are known, whenever they come, from today's on through the year as the sun has it."""
-        today = (now.month, now.day)
-        return sorted(
-            self._kept(now)[0],
-            key=lambda one: ((one.first.month, one.first.day) < today, one.first.month, one.first.day),
-        )
+        dates = [((one.first.month, one.first.day), one) for one in self._kept(now)[0]]
+        return [one for _, one in sorted(dates, key=lambda of: (of[0] < (now.month, now.day), of[0]))]
 
     def hits(self, cue: Cue, in_context: Collection[str], *, low: bool) -> list[Hit]:
         """Those that a prompt names: none that only the context tells of, nor one that a reply of today has named, or that
