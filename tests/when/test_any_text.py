@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from moechat.when import asks, en_times, resolve, zh_times
-from moechat.when.anchors import PATTERNS as ANCHOR_PATTERNS
 from moechat.when.en import ENGLISH
 from moechat.when.expression import Language
+from moechat.when.reader import PATTERNS as ANCHOR_PATTERNS
 from moechat.when.zh import CHINESE
 
 CHINA = timezone(timedelta(hours=8))

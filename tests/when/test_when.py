@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from when_table import NOWS, TABLES, Row, rows, unseen
 
 from moechat.when import WIDTHS, asks, resolve
-from moechat.when.anchors import MOST_ASKED
 from moechat.when.periods import Period, TextContext, day
+from moechat.when.reader import MOST_ASKED
 from moechat.when.shapes import SHIFTS
 from tests import tables
 
