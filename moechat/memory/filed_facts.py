@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Literal, get_args
 
 from moechat.containment import Containment, NamedText
-from moechat.index.postings import Postings, Substrings
+from moechat.index.lexical import Postings, Substrings
 from moechat.language import association, words
 from moechat.memory import contradiction
 from moechat.memory.contradiction import Matter

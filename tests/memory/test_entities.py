@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.cue import Cue
-from moechat.index.postings import Substrings
+from moechat.index.lexical import Substrings
 from moechat.language.association import Association, shipped
 from moechat.memory.entities import Asked, Entities, EntityIndex, FactMatch, Version
 from moechat.memory.filed_facts import FactView, FiledFacts, group
