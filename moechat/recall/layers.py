@@ -33,7 +33,7 @@ from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
 from moechat.model import Embedder, Recollection
 from moechat.reading.saying import mark
-from moechat.recall import follows, plans, touch
+from moechat.recall import plans, touch
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
 from moechat.recall.recipes import ConfiguredRecipes
@@ -133,7 +133,7 @@ class Layers:
         text = when.both_ends(text)
         who = self.character()
         idf = self.diary.index.words.lexical.idf
-        sought = follows.together(
+        sought = touch.together(
             text, now, before or [previous_reply], (who.user_name, who.name),
             lambda word: bool(idf(words.tokens(word)).any() or len(self.episodes.view(self.now()).with_keyword(word))),
         )  # fmt: skip
@@ -141,7 +141,7 @@ class Layers:
         widths, contained = self.config().time.widths, self.store.contained
         return Cue(
             text, now, previous_reply, embed, widths, self._anchors.resolve, talk, contained, scene, sought,
-            follows.parts(text), when.second_reader(self.config().time.second_reader),
+            touch.parts(text), when.second_reader(self.config().time.second_reader),
         )  # fmt: skip
 
     def recall(self, cue: Cue, in_context: Collection[str], brings_up: str = "") -> Recollection:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from moechat.recall.follows import parts, together
 from moechat.recall.layers import Layers
+from moechat.recall.touch import parts, together
 from moechat.store.files import FileStore
 from tests.follow_ups import EN, ZH, FollowUp, follow_ups
 from tests.houses import Home, moment, told
