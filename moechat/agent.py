@@ -28,9 +28,10 @@ from moechat.curation.forgetting import Maintenance
 from moechat.curation.keeper import Keeper
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
+from moechat.memory import world_book
 from moechat.memory.context import Context, Contexts
 from moechat.model import Embedder, Message, Usage
-from moechat.recall import greeting, world
+from moechat.recall import greeting
 from moechat.recall.layers import Layers
 from moechat.settings.character import Character, CharacterFile
 from moechat.settings.config import Config
@@ -207,7 +208,7 @@ class Agent:
         self.brought = MemoryBatches(self.store, self.memories)
         self.greeting, self.her_word = partial(greeting.greeting, self.layers), partial(greeting.standing, self.layers)
         self.unknown_files = partial(unknown, self.store.folder)
-        self.fired = partial(world.fires, self.store)
+        self.fired = partial(world_book.fires, self.store)
         self.query = partial(seed_query.query, self.layers)
         self.expand_words = partial(seed_query.expand_words, self.layers.entities)
         try:

@@ -20,9 +20,10 @@ from moechat.ai.offline.model import OfflineModel
 from moechat.ai.reply_stream import ReplyOutcome, ReplyStream
 from moechat.ai.spoken import spoken
 from moechat.errors import ModelError, MoeChatError, NotFound, Withheld
+from moechat.memory import world_book
 from moechat.memory.context import Context, oldest
 from moechat.model import Exchange, Message, Recollection, Status
-from moechat.recall import assembly, greeting, world
+from moechat.recall import assembly, greeting
 from moechat.recall.layers import Layers
 from moechat.recall.talk_path import TalkPath
 from moechat.settings.character import CharacterFile
@@ -250,7 +251,7 @@ class Conversation:
         not a memory of itself."""
         last, character = context[-1].char if context else "", self._file.character
         greeting = self._context.greeting(character.greeting) if sent is None else sent.greeting
-        scene = world.scene(
+        scene = world_book.scene(
             self._store, character, own, self.name, context, greets=bool(greeting), goes_on=goes_on,
             greeting=greeting if sent or self._context.from_the_start(context) else "",
         )  # fmt: skip

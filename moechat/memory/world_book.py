@@ -6,7 +6,8 @@ entry among the first four for .89 by the whole entry, for .64 by the keyword.
 
 Conversation never writes these files; people do. A changed file is read again at ``refresh``, a deleted one is
 forgotten, and one that does not parse keeps the entries it last had until it parses again. A faulty entry costs itself.
-By name, an entry fires as its author's rules say (``firing``).
+By name, an entry fires as its author's rules say (``firing``), which ask what a message is said in, and what fired in the talk
+before it (``scene``).
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ import numpy as np
 
 from moechat.author import world_files
 from moechat.author.world_files import LoreFile
-from moechat.cue import Scene
+from moechat.cue import Scene, SoFar
 from moechat.errors import DataError, EmbeddingError, MoeChatError, shown
 from moechat.index.dense import embed_kept
 from moechat.index.vector_rows import Ints, Keys, text_key
 from moechat.index.vectors import VectorTable, meets
 from moechat.memory import firing
 from moechat.memory.firing import Judgement, Patterns
-from moechat.model import Candidates, Embedder, Hit, Lore
+from moechat.model import Candidates, Embedder, Exchange, Hit, Lore
+from moechat.settings.character import Character
+from moechat.store.kinds import Store
+from moechat.store.tree import Tree
 from moechat.when.names import has_han
 
 
@@ -182,3 +186,55 @@ def entry_text(entry: Lore) -> str:
 
 def _hit(entry: Lore, score: float, features: dict[str, float], words: tuple[str, ...] = (), why: str = "") -> Hit:
     return Hit("lore", "lore", entry.id, entry_text(entry), score, features=features, words=words, why=why)
+
+
+# --- the talk ----------------------------------------------------------------------------------------------------------
+
+ABOUT = ("user_persona", "persona", "personality", "note", "scenario", "creator_notes")
+AGAIN = ("swipe", "regenerate")  # Another reply is either in the program that books name these for.
+MAX_EXCHANGES = 1000  # Exchanges of a talk that are searched for what fired.
+
+
+def scene(
+    store: Store, character: Character, own: str, talk: str, context: Sequence[Exchange], *, greeting: str = "",
+    greets: bool = False, goes_on: bool = False,
+) -> Scene:  # fmt: skip
+    """What the message of an exchange ("": the next one) of a talk is said in. ``context`` are those before it; where they reach
+    to the beginning of the talk, and it ``greets``, they begin with ``greeting``."""
+    node, exchange = store.tree.nodes.get(own), store.exchanges.of([own]).get(own) if own else None
+    again = bool(node and node.variants)
+    before = [
+        side for one in reversed(context)
+        for side in ((character.name, one.heard), (one.speaker or character.user_name, one.sent)) if side[1]
+    ]  # fmt: skip
+    return Scene(
+        before, (exchange and exchange.speaker) or character.user_name, greeting,
+        lambda: so_far(store.tree, own, talk, greets=greets), {key: getattr(character, key) for key in ABOUT},
+        character.names, {character.folder.name, character.name},
+        ("continue",) if goes_on else AGAIN if again else ("normal",),
+    )  # fmt: skip
+
+
+def so_far(tree: Tree, own: str, talk: str, *, greets: bool = False) -> SoFar:
+    """What a talk was before an exchange ("": before its next one)."""
+    ids = list(tree.ancestors(tree.parents.get(own) if own else tree.leaf(talk)))
+    fired_at: dict[str, int] = {}
+    for place, id_ in enumerate(ids[:MAX_EXCHANGES]):
+        node = tree.nodes.get(id_)
+        for row in node.hits if node else ():
+            if row.get("why", firing.STICKY) != firing.STICKY:
+                fired_at.setdefault(str(row.get("id", "")), 2 * (len(ids) - place) - 1 + greets)
+    return SoFar(2 * len(ids) + 1 + greets, fired_at)
+
+
+def fires(store: Store) -> list[dict[str, str]]:
+    """When entries fired in the talks of a memory, and why, the oldest first; as far back as the log keeps it."""
+    rows = []
+    for id_ in store.tree.numbered():
+        node = store.tree.nodes.get(id_)
+        for row in node.hits if node else ():
+            if "why" in row:
+                rows.append(
+                    {"time": node.at if node else "", "exchange": id_, "id": str(row["id"]), "why": str(row["why"])}
+                )
+    return rows

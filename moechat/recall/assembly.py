@@ -30,8 +30,7 @@ from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, profile, touch
 from moechat.recall.layers import Layers
 from moechat.recall.profile import Stable
-from moechat.recall.tail import BLOCKS, NOTHING, OF_NOW, Background, PromptTail, boundaries_block, names_of
-from moechat.recall.world import placed
+from moechat.recall.tail import BLOCKS, NOTHING, OF_NOW, Background, PromptTail, boundaries_block, names_of, placed
 from moechat.settings.character import Character
 from moechat.settings.prompts import TEMPLATES, Prompts, filled
 from moechat.store.kinds import Store

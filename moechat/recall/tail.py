@@ -1,10 +1,11 @@
-"""The tail of a prompt: what stands behind the history and changes from turn to turn (plans, recalled memories, the time)."""
+"""The tail of a prompt: what stands behind the history and changes from turn to turn (plans, recalled memories, the time);
+and where in the prompt an author's words stand."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -12,8 +13,9 @@ from moechat.ai.offline.lines import numbers
 from moechat.ai.wire import marked
 from moechat.errors import DataError
 from moechat.language import words
+from moechat.lore import LoreRole
 from moechat.memory.core import Former
-from moechat.model import LONG_AGO, Episode, Fact, Hit, Lore, Recollection
+from moechat.model import LONG_AGO, Episode, Fact, Hit, Lore, Message, Recollection
 from moechat.reading.saying import saying
 from moechat.recall import fragments, plans, touch
 from moechat.recall.fragments import Names
@@ -228,3 +230,65 @@ class PromptTail:
         if self._language == "zh":
             return f"{line}——{'时间已经过了，' if is_plan else ''}{outcome[0]}"
         return f"{line} - {'the time has passed, and ' if is_plan else ''}{outcome[1]}"
+
+
+# ---- where the author's words stand. An entry of a book of another program may name a place: around the persona, around the
+# examples, around what is recalled, or a number of messages before the end. All others stand in the block of the world.
+
+AROUND = ("before_char", "after_char", "before_examples", "after_examples")
+ROLES = ("assistant", "user", "system")  # In this order at one depth.
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The words of entries that have a place of their own (``around``, by place; ``deep``, by messages before the end;
+    ``outlets``, by name), and the ids of those entries."""
+
+    around: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    deep: Sequence[tuple[int, Message]] = ()
+    outlets: Mapping[str, str] = field(default_factory=dict)
+    ids: frozenset[str] = frozenset()
+
+    def system(self, place: str) -> list[Message]:
+        """The words at a place, as a message."""
+        words = self.around.get(place)
+        return [Message("system", "\n\n".join(words))] if words else []
+
+    def all_around(self) -> list[Message]:
+        """What stands around persona and examples, where neither is told."""
+        return [message for place in AROUND for message in self.system(place)]
+
+    def at(self, depth: int) -> list[Message]:
+        """What stands this number of messages before the end."""
+        return [message for one, message in self.deep if one == depth]
+
+    def within(self, history: Sequence[Message]) -> list[Message]:
+        """The talk up to the message, with what stands in it; deeper entries go at the start."""
+        messages: list[Message] = [one for far, one in self.deep if far > max(1, len(history) + 1)]
+        for place, message in enumerate(history):
+            messages += [*self.at(len(history) - place + 1), message]
+        return messages
+
+
+def placed(hits: Iterable[Hit], entries: Mapping[str, Lore], character: Character | None = None) -> Placed:
+    """The hits that fired by their rules and have a place: lower ``order`` comes first, and of equals what fired last. At one
+    depth and in one role stands one message, which begins with the note of the ``character``."""
+    there = [(entries[hit.id], hit) for hit in hits if hit.id in entries and hit.why and entries[hit.id].position]
+    there.reverse()
+    around: dict[str, list[str]] = {}
+    deep: dict[tuple[int, LoreRole], list[str]] = {}
+    outlets: dict[str, list[str]] = {}
+    if character and character.note:
+        deep[character.note_depth, character.note_role] = [character.note]
+    for entry, hit in sorted(there, key=lambda one: one[0].order):
+        if entry.position == "depth":
+            deep.setdefault((entry.depth, entry.role), []).append(hit.text)
+        elif entry.position == "outlet":
+            outlets.setdefault(entry.outlet, []).insert(0, hit.text)
+        else:
+            around.setdefault(entry.position, []).append(hit.text)
+    order = sorted(deep, key=lambda one: (-one[0], ROLES.index(one[1])))
+    return Placed(
+        around, [(depth, Message(role, "\n".join(deep[depth, role]))) for depth, role in order],
+        {name: "\n".join(words) for name, words in outlets.items()}, frozenset(hit.id for _, hit in there),
+    )  # fmt: skip

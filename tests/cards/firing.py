@@ -18,8 +18,7 @@ from moechat.lore import Lore
 from moechat.memory.firing import STICKY, Judgement, by_priority, judged
 from moechat.model import Hit, Message, Recollection
 from moechat.recall.assembly import assemble
-from moechat.recall.tail import Background
-from moechat.recall.world import placed
+from moechat.recall.tail import Background, placed
 from moechat.settings.character import Character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
