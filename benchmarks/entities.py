@@ -25,9 +25,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from moechat.language.association import base_words, expand, read_table, shipped
+from moechat.memory.contradiction import FactView, FiledFacts, group
 from moechat.memory.cooccurrence import Cooccurrence
 from moechat.memory.entities import PLANS, Asked, EntityIndex
-from moechat.memory.filed_facts import FactView, FiledFacts, group
 from moechat.model import Fact, FactDraft
 
 NOW = datetime(2025, 5, 20, 15, tzinfo=timezone(timedelta(hours=8)))

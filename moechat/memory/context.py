@@ -17,7 +17,8 @@ from moechat.errors import DataError
 from moechat.language.words import count_tokens
 from moechat.model import Exchange, Message
 from moechat.settings.config import Config
-from moechat.store import disk, history_file
+from moechat.store import disk
+from moechat.store.days import HistoryFile
 from moechat.store.kinds import Store
 from moechat.turn import named
 
@@ -92,16 +93,16 @@ class Context:
     lock: threading.Lock = field(default_factory=threading.Lock)
     leading: Callable[[], list[Exchange]] = list
     _before: list[Message] = field(default_factory=list)
-    _file: history_file.HistoryFile | None = None
+    _file: HistoryFile | None = None
 
     def __post_init__(self) -> None:
         folder = self.store.folder
         if folder is None:
             return
-        self._file = history_file.HistoryFile(folder)
+        self._file = HistoryFile(folder)
         if not self.store.tree.parents:
             with self._history():
-                self._before.extend(history_file.read(folder))
+                self._before.extend(self._file.read())
 
     def path(self) -> list[Exchange]:
         return path(self.store, self.talk_name)

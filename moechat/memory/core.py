@@ -21,8 +21,7 @@ from moechat.index.dense import Dense
 from moechat.index.vector_rows import Ints, Keys, text_key
 from moechat.index.vectors import VectorTable, meets
 from moechat.language import words
-from moechat.memory.contradiction import entity, keyword_class, relation
-from moechat.memory.filed_facts import NEVER_SEARCHED, FactView, FiledFacts
+from moechat.memory.contradiction import NEVER_SEARCHED, FactView, FiledFacts, entity, keyword_class, relation
 from moechat.model import Fact, FactDraft, Hit, Understanding
 from moechat.reading.patterns import patterns
 from moechat.rules.boundaries import concerns

@@ -24,7 +24,7 @@ from moechat.cue import Cue
 from moechat.index.vectors import TOLERANCE
 from moechat.language import association, words
 from moechat.language.association import LEVELS, Association, Source, Strategy
-from moechat.memory.filed_facts import FactView, Field
+from moechat.memory.contradiction import FactView, Field
 from moechat.model import Fact, Hit
 from moechat.settings.schema import AssociationSettings
 

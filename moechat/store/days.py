@@ -1,4 +1,5 @@
-"""The day files of an owner: the exchanges, one file per local date, and what a hand changed in them.
+"""The day files of an owner: the exchanges, one file per local date, and what a hand changed in them. And history.yaml: the talk of
+the context, written for people to read, and what an older program left there.
 
 People may edit them while the program runs. Before a file is written, it is checked for edits. A file that does not parse is
 reported and left alone. MoeChat's own files are read and never written.
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 
 from moechat.errors import DataError
-from moechat.model import Exchange
-from moechat.store import damage, disk, formats, records
+from moechat.model import Exchange, Message
+from moechat.store import damage, disk, formats, plain, records
 from moechat.store.entries import edit_entry
 from moechat.store.exchanges import LIVE, ExchangeRow, Exchanges
 from moechat.store.finding_files import by_file
@@ -262,3 +264,53 @@ def _same(row: ExchangeRow | None, exchange: Exchange, tag: str) -> bool:
     if row is None or (tag and row.tag != tag):
         return False
     return row.sha == formats.text_hash(exchange) and row.exchange.at == exchange.at
+
+
+# ---- history.yaml
+
+
+class HistoryFile:
+    """That of an owner, written again and again. It is read only where somebody else wrote it, rendered only to be written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / disk.HISTORY
+        self._known: tuple[plain.Stamp | None, Sequence[Message]] = (None, ())
+        """The file as it was when we last looked, and what it holds."""
+
+    def read(self) -> list[Message]:
+        """What it holds. Raises DataError where it is broken."""
+        path = self._path
+        held = plain.read_yaml(path, as_text=True) if path.exists() else None
+        if not held:
+            return []
+        if not isinstance(held, list) or not all(
+            isinstance(one, dict) and {"role", "content"} <= one.keys() for one in held
+        ):
+            raise DataError(path, "expects a list of `- role: user` with `content: …` below it")
+        return [
+            Message(one["role"], one["content"])
+            for one in held
+            if one["role"] in ("user", "assistant") and isinstance(one["content"], str)
+        ]
+
+    def stands(self, messages: Sequence[Message]) -> bool:
+        """Whether history.yaml holds just that. Raises DataError where it is broken."""
+        stamp = plain.stamp(self._path)
+        if stamp is None:
+            return False
+        if stamp != self._known[0]:
+            is_ours = self._path.read_bytes() == _written(messages)
+            self._known = (stamp, messages if is_ours else self.read())
+        return list(self._known[1]) == list(messages)
+
+    def write(self, messages: Sequence[Message]) -> None:
+        """Raises DataError where history.yaml is broken: then it is left as it is."""
+        if self.stands(messages):
+            return
+        records.replace(self._path, _written(messages))
+        self._known = (plain.stamp(self._path), messages)
+
+
+def _written(messages: Sequence[Message]) -> bytes:
+    text = "".join(f"- role: {one.role}\n  content: {records.scalar(one.content, 4)}\n" for one in messages)
+    return (text or "[]\n").encode("utf-8")

@@ -21,9 +21,9 @@ from moechat.clock import SetClock
 from moechat.compat.query import expand_words, keyword_scores, query, usual_threshold
 from moechat.index.dense import Dense
 from moechat.language.association import Table
+from moechat.memory.contradiction import FactView, FiledFacts
 from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
-from moechat.memory.filed_facts import FactView, FiledFacts
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.serve.questions import contents
 from moechat.store.files import FileStore

@@ -36,7 +36,8 @@ from moechat.settings import config
 from moechat.settings.character import load_character
 from moechat.settings.defaults import defaults_folder
 from moechat.settings.prompts import Prompts
-from moechat.store import entries, formats, history_file, plain, records, reflections, short_log, upgrade
+from moechat.store import entries, formats, plain, records, reflections, short_log, upgrade
+from moechat.store.days import HistoryFile
 from moechat.store.files import FileStore
 from moechat.store.finding_files import notes_entry, notes_from
 from moechat.store.json_lines import JsonLines, ReplyFiles, encode
@@ -144,8 +145,8 @@ def _part(data: bytes, folder: Path) -> None:
 
 def _history(data: bytes, folder: Path) -> None:
     (folder / "history.yaml").write_bytes(data)
-    history_file.read(folder)
-    history_file.HistoryFile(folder).write([Message("user", "你好")])
+    HistoryFile(folder).read()
+    HistoryFile(folder).write([Message("user", "你好")])
 
 
 def _format(data: bytes, folder: Path) -> None:

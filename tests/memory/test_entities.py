@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from moechat.cue import Cue
 from moechat.index.lexical import Substrings
 from moechat.language.association import Association, shipped
+from moechat.memory.contradiction import FactView, FiledFacts, group
 from moechat.memory.entities import Asked, Entities, EntityIndex, FactMatch, Version
-from moechat.memory.filed_facts import FactView, FiledFacts, group
 from moechat.model import Fact, FactDraft
 from moechat.settings.schema import AssociationSettings
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moechat.errors import DataError
 from moechat.model import Message
-from moechat.store import history_file
+from moechat.store.days import HistoryFile
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 
@@ -19,14 +19,14 @@ text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30
 @given(st.lists(st.builds(Message, st.sampled_from(["user", "assistant"]), text), max_size=5))
 def test_history_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, said: list[Message]) -> None:
     folder = tmp_path_factory.mktemp("owner")
-    history_file.HistoryFile(folder).write(said)
-    assert history_file.read(folder) == said
+    HistoryFile(folder).write(said)
+    assert HistoryFile(folder).read() == said
     plain = yaml.safe_load((folder / "history.yaml").read_bytes())
     assert [row["role"] for row in plain] == [m.role for m in said]
 
 
 def test_no_history_is_none(tmp_path: Path) -> None:
-    assert history_file.read(tmp_path) == []
+    assert HistoryFile(tmp_path).read() == []
 
 
 @pytest.mark.parametrize("broken", ["- role: [", "just words", "- role: user", "role: user", "- a\n- b"])
@@ -34,12 +34,12 @@ def test_a_broken_history_is_named_and_not_written_over(tmp_path: Path, broken: 
     path = tmp_path / "history.yaml"
     path.write_text(broken, encoding="utf-8")
     with pytest.raises(DataError, match=r"history\.yaml"):
-        history_file.HistoryFile(tmp_path).write([Message("user", "新")])
+        HistoryFile(tmp_path).write([Message("user", "新")])
     assert path.read_text(encoding="utf-8") == broken
 
 
 def test_a_history_that_is_broken_between_two_writings_is_named(tmp_path: Path) -> None:
-    file = history_file.HistoryFile(tmp_path)
+    file = HistoryFile(tmp_path)
     file.write([Message("user", "一")])
     (tmp_path / "history.yaml").write_text("- role: [", encoding="utf-8")
     with pytest.raises(DataError, match=r"history\.yaml"):
