@@ -27,7 +27,7 @@ from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.local import LocalChatModel
 from moechat.bench import corpus, speed
-from moechat.bench.turn_cost import QuickModel
+from moechat.bench.speed import QuickModel
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.turn import Delta

@@ -27,7 +27,7 @@ from typing import Any
 import psycopg
 
 from moechat.ai.embedding import HashEmbedder
-from moechat.bench.turn_cost import rss_mb
+from moechat.bench.speed import rss_mb
 from moechat.clock import SetClock
 from moechat.model import Exchange
 from moechat.store.postgres import tables

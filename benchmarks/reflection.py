@@ -35,7 +35,7 @@ from moechat.memory.episodes import Episodes
 from moechat.model import Event, Message, Understanding
 from moechat.rules import importance
 from moechat.rules import reading as rules
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.store.files import FileStore
 from moechat.understanding.reflection import ReflectionRun, ReflectionSettings, Reflector

@@ -25,8 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from moechat.bench.speed import _median
-from moechat.bench.turn_cost import rss_mb
+from moechat.bench.speed import _median, rss_mb
 from moechat.clock import SetClock
 from moechat.cue import Cue
 from moechat.index.dense import Dense

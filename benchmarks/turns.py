@@ -32,7 +32,7 @@ import yaml
 
 from benchmarks.year_talk import Asked, Said, Talk
 from moechat.ai.embedding import HashEmbedder
-from moechat.bench.turn_cost import rss_mb
+from moechat.bench.speed import rss_mb
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.serve import server

@@ -23,9 +23,9 @@ from moechat.containment import Containment
 from moechat.conversation import Conversation
 from moechat.curation import returned, upkeep
 from moechat.curation.brought import MemoryBatches
-from moechat.curation.eraser import Eraser
 from moechat.curation.forgetting import Maintenance
 from moechat.curation.keeper import Keeper
+from moechat.curation.upkeep import Eraser
 from moechat.index.dense import Dense
 from moechat.jobs import Jobs
 from moechat.memory import world_book

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from moechat.ai.failure import sentence
-from moechat.curation.eraser import Eraser
 from moechat.curation.forgetting import Maintenance
+from moechat.curation.upkeep import Eraser
 from moechat.errors import DataError, DiskError, EmbeddingError
 from moechat.memory.context import Context, Contexts, idle_h
 from moechat.recall.layers import Layers

@@ -37,7 +37,7 @@ from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline.model import OfflineModel
 from moechat.bench.life import FIRST, PAUSE, Language, Life, LifeLine, PlantedMatter, PlantedValue
 from moechat.bench.recall import BY_RULE, NO_DEADLINE_MS
-from moechat.bench.turn_cost import rss_mb
+from moechat.bench.speed import rss_mb
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.index.vector_rows import text_key

@@ -31,7 +31,7 @@ from moechat.errors import EmbeddingError, ModelError
 from moechat.memory import stream
 from moechat.model import Embedder
 from moechat.rules import importance as rating
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.understanding import consultation as asking
 from moechat.understanding.consultation import Consultation, Insight, Statement

@@ -1,4 +1,5 @@
-"""Upkeep: check an owner's files against the indexes, and make the indexes anew. The files are the truth."""
+"""Upkeep: check an owner's files against the indexes, and make the indexes anew; and work off what is being forgotten.
+The files are the truth."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from filelock import FileLock
 
 from moechat.memory.diary_index import ROWS_LOCK
 from moechat.recall.layers import Layers
+from moechat.store import backups, disk, erasure
 from moechat.store.disk import index_folder
 from moechat.store.kinds import Store
 from moechat.store.unknown import unknown
@@ -74,3 +76,38 @@ def fill(layers: Layers, progress: Progress) -> int:
     if layers.dense.changing():
         layers.dense.switch()
     return done
+
+
+class Eraser:
+    """Works off what one owner wants forgotten, in the store first, then in indexes, vectors and history.yaml. It begins where an
+    earlier one was cut short. Nobody sees any of it meanwhile: it is hidden from the moment it was decided. ``save`` writes
+    history.yaml anew from the talk that is left, ``keep`` says how many backups are kept."""
+
+    def __init__(self, layers: Layers, save: Callable[[], None], keep: Callable[[], int]) -> None:
+        self._layers, self._save, self._keep = layers, save, keep
+        self._lock = threading.Lock()
+
+    def run(self) -> bool:
+        """Remove the bytes of whatever is being forgotten. False where nothing is.
+
+        Raises DataError where a file or the cache cannot be written now; the rest waits for the next call.
+        """
+        store = self._layers.store
+        with self._lock, disk.in_words(store.index_folder):
+            had_backups = store.folder is not None and bool(backups.listed(store.folder))
+            has_erased = erasure.erase(store, self._sweep)
+        if has_erased and had_backups:
+            self.back_up()
+        return has_erased
+
+    def back_up(self) -> None:
+        """Make today's backup, where there is none yet. Raises DataError."""
+        store = self._layers.store
+        with disk.in_words(store.index_folder):
+            backups.back_up(store, self._layers.now(), self._keep())
+
+    def _sweep(self) -> None:
+        self._layers.sync()
+        self._layers.diary.index.erase_dead()
+        self._layers.sweep()
+        self._save()

@@ -40,8 +40,7 @@ from moechat.reading.saying import saying
 from moechat.rules import reading
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile, Language, default_character, list_characters, safe_folder
-from moechat.settings.defaults import defaults_folder, ensure
-from moechat.settings.home import read_only
+from moechat.settings.home import defaults_folder, ensure, read_only
 from moechat.settings.prompts import OwnPrompts
 from moechat.settings.service_keys import ServiceKeys, origin
 from moechat.store import disk

@@ -32,7 +32,7 @@ from moechat.memory.firing import Judgement, Patterns, judged
 from moechat.model import Lore
 from moechat.settings import you
 from moechat.settings.character import FILE, PICTURE, list_characters, owner_folder, safe_folder, said_of
-from moechat.settings.defaults import grown
+from moechat.settings.home import grown
 from moechat.store import archive, disk, plain, records
 from moechat.store.archive import Archive
 from moechat.store.plain import MAX_FILE_BYTES as MAX_FILE_BYTES

@@ -22,8 +22,7 @@ from moechat.serve.additions import Additions, folded, telling_lines, weight, wi
 from moechat.serve.agents import MAX_HEARD
 from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, align, choose
 from moechat.serve.group_lines import new_id, told
-from moechat.serve.history import History
-from moechat.serve.tasks import quotes
+from moechat.serve.history import History, quotes
 from moechat.turn import Ended, Recalled, Sent, TurnEvent
 
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.

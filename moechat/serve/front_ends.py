@@ -23,7 +23,7 @@ from moechat.access.guard import error_body
 from moechat.access.keys import PASS, Nameless
 from moechat.errors import DiskError, FieldError, ModelError, MoeChatError, NotFound
 from moechat.house import House, bare_models
-from moechat.serve import chats, tasks
+from moechat.serve import chats
 from moechat.serve.agents import Agents
 from moechat.serve.completions import (
     DONE,
@@ -103,7 +103,7 @@ class FrontEnds:
         except NotFound as error:
             raise Unanswered("no_such_name", str(error)) from None
         PASS.get().require_character(character)
-        if mode == "raw" or tasks.is_task(history, who.task, body):
+        if mode == "raw" or history.is_task(who.task, body):
             yield from self._plain(history, wishes)
             return
         try:

@@ -1,4 +1,5 @@
-"""What a front end sends: OpenAI's messages, read as turns, a new message and what belongs around it."""
+"""What a front end sends: OpenAI's messages, read as turns, a new message and what belongs around it;
+and what is no talk, though it comes as one."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from typing import Any
 
 from moechat.cards.book import only
 from moechat.model import Attachment, Message, Role
-from moechat.serve.additions import weight
-from moechat.serve.alignment import SentTurn
+from moechat.serve.additions import folded, weight
+from moechat.serve.alignment import SentTurn, TalkLine
 
 NOTICE = "【MoeChat】"  # What we say ourselves begins so: it is no talk.
 MOST_NAME = 60
@@ -21,6 +22,7 @@ BEHIND: Mapping[str, str] = {"zh": "这句话想起了", "en": "Remembered for t
 _FOLD, _FOLD_END = f"<details><summary>{NOTICE}", "</details>"
 # Front ends put documents and memories of their own before what the user says.
 _TASK, _OPENED, _CLOSED = "### Task:", "<context>", "</context>"
+_ITS_TALK = re.compile(r"<chat_history>|### Chat History:")
 _TAG = re.compile(r"<(/?)(memory_context|context|user_context)>")
 _QUERY = re.compile(r"</?user_query>")
 _GO_ON = re.compile(r"continue (?:your|the) (?:last|previous) message|继续(?:你的)?上一条", re.I)
@@ -89,6 +91,15 @@ class History:
     @property
     def weight(self) -> int:
         return weight(self.text)
+
+    def is_task(self, task: str, body: Mapping[str, Any]) -> bool:
+        """Whether it asks for something about a talk, or tests whether there is a model. ``task`` is what it says itself."""
+        if task or self.words is None or self.is_order:
+            return True
+        if body.get("max_tokens") == 1 or body.get("max_completion_tokens") == 1:
+            return True
+        text = self.message.content
+        return not self.turns and text.lstrip().startswith(_TASK) and bool(_ITS_TALK.search(text))
 
 
 def read(raw: Sequence[Mapping[str, Any]], language: str = "zh", me: str = "") -> History:
@@ -237,3 +248,24 @@ def _attachments(message: Message, language: str) -> tuple[Attachment, ...]:
             digest = hashlib.sha256(repr(sorted(inner.items())).encode("utf-8", "replace")).hexdigest()
             attachments.append(Attachment(kind, name, digest, f"{LINES[language][kind]} {name}".strip()))
     return tuple(attachments)
+
+
+# ---- what is no talk, though it comes as one: titles, tags, summaries. Such a request leaves no trace
+
+LEAST_QUOTE = 12  # A message that quotes less of a talk, and does not say who spoke, may be talk itself.
+
+
+def quotes(words: str, lines: Sequence[TalkLine]) -> bool:
+    """Whether a single message tells an exchange of ours, both sides of it: it is to be summed up, or given a title."""
+    text = _plain(words)
+    for line in lines:
+        user, reply = _plain(line.user), _plain(line.replies[line.chosen]) if line.replies else ""
+        is_labelled = f":{user}" in text and f":{reply}" in text
+        is_long = len(user + reply) >= LEAST_QUOTE and user in text and reply in text
+        if user and reply and (is_labelled or is_long):
+            return True
+    return False
+
+
+def _plain(words: str) -> str:
+    return folded(words).replace("：", ":")

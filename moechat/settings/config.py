@@ -24,8 +24,8 @@ from ruamel.yaml import YAML
 from moechat.errors import ConfigError, DataError, MoeChatError, together
 from moechat.model import Layer
 from moechat.settings import schema
-from moechat.settings.defaults import defaults_folder
 from moechat.settings.faults import ENVIRONMENT, PREFIX, explained, near, unknown
+from moechat.settings.home import defaults_folder
 from moechat.store import plain, records
 
 # Names under which people write a key into a file; refused without showing the value.

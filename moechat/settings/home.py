@@ -2,13 +2,15 @@
 
 A folder that has ``data/`` or ``config.yaml`` is a home: a checkout is one. Elsewhere the user's own folder is used:
 the one that ``MOECHAT_DATA`` names, else the system's place for application data. Characters lie in its ``agents/``,
-settings in its ``config.yaml``.
+settings in its ``config.yaml``. What ships with MoeChat (config.yaml, prompts/, the sample characters) is copied there: in a
+checkout it is the repository's own, in an installed wheel it lies in ``moechat/defaults/``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from platformdirs import user_data_path
 
-from moechat.settings.defaults import copy_samples, defaults_folder
+from moechat.errors import NotFound
 
 VARIABLE = "MOECHAT_DATA"
 CONFIG = "config.yaml"
@@ -57,3 +59,46 @@ def read_only(data: Path, config: Path) -> Iterator[tuple[Path, Path]]:
     with TemporaryDirectory(prefix="moechat-", ignore_cleanup_errors=True) as lent:
         copy_samples(Path(lent))
         yield Path(lent), settings
+
+
+SAMPLES = ("青禾", "Wren", "江砚")
+
+
+def grown(folder: str, names: Collection[str]) -> set[str]:
+    """What a copy of a character leaves out (``shutil.copytree``): all but its author's files."""
+    from moechat.store.unknown import WORLD_BOOK, is_authors  # The table of commands is drawn without it.
+
+    place = f"{WORLD_BOOK}/" if Path(folder).name == WORLD_BOOK else ""
+    return {name for name in names if name != WORLD_BOOK and not is_authors(f"{place}{name}")}
+
+
+def defaults_folder() -> Path:
+    """The folder that holds the defaults. Raises NotFound where an installation is incomplete."""
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "defaults", package.parent):
+        if (folder / "config.yaml").is_file() and (folder / "prompts").is_dir():
+            return folder
+    raise NotFound(f"{package / 'defaults'}: the packaged defaults are missing; install moechat again")
+
+
+def ensure(data: Path, config: Path) -> list[Path]:
+    """Copy the defaults where there are none and return what was made: ``config``, ``data``/agents with the samples.
+
+    Nothing that exists is touched: a user who deleted a sample does not get it back.
+    """
+    made = []
+    if not config.exists():
+        config.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(defaults_folder() / "config.yaml", config)
+        made.append(config)
+    if not (data / "agents").exists():
+        copy_samples(data)
+        made.append(data / "agents")
+    return made
+
+
+def copy_samples(data: Path) -> None:
+    """The sample characters as they ship, into ``data``/agents."""
+    for name in SAMPLES:
+        source = defaults_folder() / "data" / "agents" / name
+        shutil.copytree(source, data / "agents" / name, ignore=grown)

@@ -1,5 +1,5 @@
-"""The day files of an owner: the exchanges, one file per local date, and what a hand changed in them. And history.yaml: the talk of
-the context, written for people to read, and what an older program left there.
+"""The day files of an owner: the exchanges, one file per local date, and what a hand changed in them. And history.yaml: the talk
+of the context, written for people to read, and what an older program left there.
 
 People may edit them while the program runs. Before a file is written, it is checked for edits. A file that does not parse is
 reported and left alone. MoeChat's own files are read and never written.

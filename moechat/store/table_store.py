@@ -28,8 +28,7 @@ from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
 from moechat.store.log import Log
 from moechat.store.protocols import Unit, Vectors
 from moechat.store.search import Search
-from moechat.store.table_lines import TableLines
-from moechat.store.table_replies import TableReplies
+from moechat.store.table_lines import TableLines, TableReplies
 
 FORESEEN = 4  # Of more exchanges that are filed at once not all are read soon.
 IMPORT = "import "  # The journal of a staged import begins so.

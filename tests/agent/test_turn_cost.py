@@ -11,7 +11,7 @@ import pytest
 
 from moechat.agent import Agent
 from moechat.bench import corpus, speed
-from moechat.bench.turn_cost import ApartEmbedder, taken
+from moechat.bench.speed import ApartEmbedder, taken
 from moechat.clock import SetClock
 
 

@@ -34,7 +34,7 @@ from moechat.memory.diary_vectors import BATCH
 from moechat.model import Exchange, Kind, Thresholds
 from moechat.settings import config as settings
 from moechat.settings.character import CharacterFile
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.store.files import FileStore
 from moechat.worker import Crew
 

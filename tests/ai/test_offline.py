@@ -17,7 +17,7 @@ from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_pers
 from moechat.errors import DataError, ModelError
 from moechat.model import Exchange, FactDraft, Hit, Message
 from moechat.settings.character import Character
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.when import Span
 from moechat.when.names import has_han
 from tests.fuzz.growth import calls

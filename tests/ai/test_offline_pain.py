@@ -13,7 +13,7 @@ from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline import lines
 from moechat.ai.offline.model import OfflineModel
 from moechat.settings.character import Character
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 
 BLIND = Path(__file__).parents[1] / "rules" / "blind"
 CHARACTERS = {"zh": Character(Path("青禾"), "青禾", "用户", "zh"), "en": Character(Path("Wren"), "Wren", "User", "en")}

@@ -20,7 +20,7 @@ from moechat.model import Hit, Message, Recollection
 from moechat.recall.assembly import assemble
 from moechat.recall.tail import Background, placed
 from moechat.settings.character import Character
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.settings.prompts import Prompts
 from tests.cards.cards import world
 

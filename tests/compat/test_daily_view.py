@@ -10,7 +10,7 @@ from moechat import associative
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.associative import AssociativeMemory, Persona, Scratch
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.understanding.consultation import Consultation
 from tests.houses import Home, say_each, silent

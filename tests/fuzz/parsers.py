@@ -34,7 +34,7 @@ from moechat.serve.memory_routes import Listing
 from moechat.serve.questions import Expand, Query
 from moechat.settings import config
 from moechat.settings.character import load_character
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.store import entries, formats, plain, records, reflections, short_log, upgrade
 from moechat.store.days import HistoryFile

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moechat.store import exchanges, finding_records, table_lines, table_replies, table_store
+from moechat.store import exchanges, finding_records, table_lines, table_store
 from moechat.store.database import BEAT, SqliteSession, Values
 from moechat.store.postgres import moving, servers, session, table_vectors, tables
 from moechat.store.table_store import TableStore
@@ -19,7 +19,7 @@ pglast = pytest.importorskip("pglast")
 NAMES = re.compile(r"%\((\w+)\)s")
 VERBS = re.compile(r"\b(FROM|INTO|UPDATE)\s+\w")
 OWNER = "owner"
-SHARED = (exchanges, finding_records, table_lines, table_replies, table_store)
+SHARED = (exchanges, finding_records, table_lines, table_store)
 SEEDS = 12
 
 

@@ -15,7 +15,7 @@ from moechat.recall.assembly import assemble
 from moechat.recall.profile import Stable
 from moechat.recall.tail import Background
 from moechat.settings.character import Character
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
 from tests.houses import Home, moment, say, silent

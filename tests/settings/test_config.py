@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from moechat.errors import ConfigError, DataError
 from moechat.settings import config as settings
 from moechat.settings.config import Config, load, save_setting
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from moechat.settings.character import list_characters
 from moechat.settings.config import load
-from moechat.settings.defaults import SAMPLES, defaults_folder, ensure
+from moechat.settings.home import SAMPLES, defaults_folder, ensure
 
 
 def test_a_first_use_gets_settings_and_samples(tmp_path: Path) -> None:

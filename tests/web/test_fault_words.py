@@ -58,7 +58,7 @@ ROOMS = (
 NEVER_MET = {  # Programs and commands alone meet these, or they are caught and told in other words.
     "compat/comparison.py", "compat/concept_nodes.py", "compat/generative_agents.py", "compat/insights.py", "compat/partner.py",
     "compat/persona.py", "house/migration.py", "index/hybrid.py", "index/lexical.py", "index/segment.py", "index/vectors.py",
-    "memory/entities.py", "settings/defaults.py", "store/database.py", "store/json_lines.py", "store/postgres/connections.py",
+    "memory/entities.py", "settings/home.py", "store/database.py", "store/json_lines.py", "store/postgres/connections.py",
     "store/postgres/tables.py", "store/records.py", "store/entries.py", "understanding/answer.py",
 }  # fmt: skip
 ERRORS = {

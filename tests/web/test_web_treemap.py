@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.web.topic_charts import COLDEST, Canvas
-from moechat.web.treemap import Box, fitted, squarified
+from moechat.web.topic_charts import COLDEST, Box, Canvas, fitted, squarified
 from moechat.web.words import Words
 
 SIZES = st.lists(st.integers(1, 500), min_size=1, max_size=40).map(lambda sizes: sorted(sizes, reverse=True))

@@ -15,7 +15,7 @@ from typing import Any
 from moechat.errors import DataError
 from moechat.model import Exchange
 from moechat.reading.patterns import Patterns, patterns
-from moechat.settings.defaults import defaults_folder
+from moechat.settings.home import defaults_folder
 from moechat.store import plain
 from moechat.when.names import has_han, tongue_of
 

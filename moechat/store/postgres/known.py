@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from moechat.store.table_replies import REPLIES
+from moechat.store.table_lines import REPLIES
 
 Rows = Sequence[tuple[Any, ...]]
 Values = Mapping[str, Any]

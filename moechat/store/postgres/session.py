@@ -20,7 +20,7 @@ from moechat.store.database import BEAT, PAIR, PULSE, Pulse, StoreSession, Value
 from moechat.store.postgres.connections import OwnedConnection, OwnerName, Postgres
 from moechat.store.postgres.known import Known, Rows
 from moechat.store.postgres.servers import ELSEWHERE, HERE, HOME, HOPS, SEND, PlaceMark, Servers
-from moechat.store.table_replies import REPLIES
+from moechat.store.table_lines import REPLIES
 
 ARRAY_HEAD, ARRAY_STEP = 20, 12  # Bytes of an array as it is sent: before all, and of each number with its size.
 KNOW = """INSERT INTO owners (owner_id, "character", "user", world, identity)
