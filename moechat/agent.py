@@ -21,8 +21,8 @@ from moechat.clock import Clock
 from moechat.compat import query as seed_query
 from moechat.containment import Containment
 from moechat.conversation import Conversation
-from moechat.curation import returned, upkeep
-from moechat.curation.brought import MemoryBatches
+from moechat.curation import upkeep
+from moechat.curation.brought import MemoryBatches, came_back
 from moechat.curation.forgetting import Maintenance
 from moechat.curation.keeper import Keeper
 from moechat.curation.upkeep import Eraser
@@ -231,8 +231,7 @@ class Agent:
         problems = [str(problem) for problem in self.store.problems]
         problems += map(str, self._file.problem.parts if self._file.problem else ())
         problems += [
-            f"{text} (moechat memories let-in / erase-again)"
-            for text in returned.told(self.store, self.character.language)
+            f"{text} (moechat memories let-in / erase-again)" for text in came_back(self.store, self.character.language)
         ]
         problems += self.layers.problems()
         problems += self._contexts.problems()

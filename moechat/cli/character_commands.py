@@ -9,9 +9,8 @@ from typing import Any
 
 from moechat.cli.session import agent_of, confirm, open_house, pairs_of, tell, warn
 from moechat.errors import MoeChatError
-from moechat.house.studio import Studio
+from moechat.house.studio import Studio, tried
 from moechat.house.studio import lore_test as tested
-from moechat.house.trial import tried
 
 LISTS = ("greetings", "tags")
 

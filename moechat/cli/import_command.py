@@ -1,13 +1,14 @@
-"""``moechat import …``: take over what was kept elsewhere, and take it back."""
+"""``moechat import …``: take over what was kept elsewhere, and take it back; and ``moechat export …``: take a character,
+its world book or its memory along."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from moechat.agent import Agent
 from moechat.cli.session import agent_of, confirm, open_house, progress, tell, warn
@@ -18,6 +19,7 @@ from moechat.house import House
 from moechat.house.arrivals import Coming, Wishes
 from moechat.house.bundle import WHY, Bundle
 from moechat.house.studio import Arrival, UnknownForm, folder_name, look
+from moechat.settings.character import default_character
 
 MAX_PROBLEM_LINES = 20
 MAX_NAMED = 5  # Files that are left out for one reason.
@@ -176,3 +178,52 @@ def _lines(arrival: Arrival, row: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(value, list | tuple):
             value = ", ".join(map(str, value))
         yield f"  {label}: {value}"
+
+
+# ---- taking along
+
+ENDINGS = {".png": "png", ".json": "json", ".charx": "charx"}
+
+
+def export_card(args: argparse.Namespace) -> None:
+    kind = ENDINGS.get(args.file.suffix.lower())
+    if kind is None:
+        raise MoeChatError(f"{args.file}: a card is written as .png, .json or .charx")
+    with open_house(args) as house:
+        data = house.studio.export_card(_name(args, house), kind)  # type: ignore[arg-type]
+    _written(args, lambda file: file.write(data))
+
+
+def export_lorebook(args: argparse.Namespace) -> None:
+    with open_house(args) as house:
+        book = house.studio.export_book(_name(args, house))
+    _written(args, lambda file: file.write(book))
+
+
+def export_archive(args: argparse.Namespace) -> None:
+    with open_house(args) as house:
+        name, memory = _name(args, house), not args.without_memory
+        _written(args, lambda file: house.studio.export_archive(name, file, memory=memory))
+        if memory:
+            house.agent(name).memories.exports.note(args.file)
+
+
+def export_memory(args: argparse.Namespace) -> None:
+    with open_house(args) as house:
+        name = _name(args, house)
+        _written(args, lambda file: house.studio.export_memory(name, file, args.user or "", args.world or ""))
+        house.agent(name, args.user, args.world).memories.exports.note(args.file)
+
+
+def _name(args: argparse.Namespace, house: House) -> str:
+    return args.character or default_character(house.data, house.config)
+
+
+def _written(args: argparse.Namespace, write: Callable[[BinaryIO], object]) -> None:
+    path: Path = args.file
+    if path.exists() and not args.force:
+        raise MoeChatError(f"{path} is there already; choose another name, or --force")
+    with path.open("wb") as file:
+        write(file)
+    size = path.stat().st_size
+    tell(args, {"file": str(path), "bytes": size}, f"{path}: {size:,} bytes")

@@ -225,7 +225,7 @@ COMMANDS: Sequence[Command] = (
         arg("--variant", "with select: which of the replies, from 0", type=int),
     )),
     Command("talks", "talk.talks", usual=OWNER, verbs="whole_talks"),
-    Command("group", "group_commands.run", usual=OWNER, verbs="groups"),
+    Command("group", "memory_commands.group", usual=OWNER, verbs="groups"),
     Command("memories", "memory_commands.run", usual=OWNER, verbs="owner"),
     Command("official", "memory_commands.official", own=(WHOSE,), verbs="author"),
 
@@ -249,15 +249,17 @@ COMMANDS: Sequence[Command] = (
             "erase an import as a whole, with what was understood of it, for good", OWNER, (
         arg("batch", "its name, as `talks list` shows it", metavar="BATCH"), YES,
     )),
-    Command("export card", "export_command.card", "a character as a card, equal to the one that came but for what was changed",
-            NOW, (file("as .png, .json or .charx"), CARD_OF, FORCE)),
-    Command("export lorebook", "export_command.lorebook", "all entries of the world book, as world info", NOW, (
+    Command("export card", "import_command.export_card",
+            "a character as a card, equal to the one that came but for what was changed", NOW, (
+        file("as .png, .json or .charx"), CARD_OF, FORCE,
+    )),
+    Command("export lorebook", "import_command.export_lorebook", "all entries of the world book, as world info", NOW, (
         file("a .json file"), CARD_OF, FORCE,
     )),
-    Command("export archive", "export_command.archive", "a whole character in one file that reads back in equal", NOW, (
+    Command("export archive", "import_command.export_archive", "a whole character in one file that reads back in equal", NOW, (
         file("a .zip file"), CARD_OF, FORCE, flag("--without-memory", "only what its author wrote"),
     )),
-    Command("export memory", "export_command.memory", "the memory of one user alone, in one file that reads back in equal",
+    Command("export memory", "import_command.export_memory", "the memory of one user alone, in one file that reads back in equal",
             OWNER, (file("a .zip file"), FORCE)),
 
     Command("character list", "character_commands.list", "all characters, and what is in the bin", NOW),

@@ -1,4 +1,5 @@
-"""``moechat memories …`` and ``moechat official …``: the verbs over the owner's memories and over the author's, by hand."""
+"""``moechat memories …`` and ``moechat official …``: the verbs over the owner's memories and over the author's, by hand; and
+``moechat group …``, those over a talk of several."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from moechat.cli.session import agent_of, confirm, open_house, pairs_of, print_j
 from moechat.curation.catalogue import Details, Memory, Page, as_json, details_as_json
 from moechat.errors import MoeChatError
 from moechat.model import Lore, OfficialMemory, Reason
-from moechat.verbs import Verb, author, owner, perform
+from moechat.settings.character import default_character, folder_for
+from moechat.verbs import Fields, Verb, author, groups, owner, perform
 
 MARKS = {"pinned": "*", "archived": "-"}
 LISTS = ("keywords", "related", "keys")  # These fields of the author's hold lists, written with commas.
@@ -236,3 +238,41 @@ SHOWN: Mapping[str, Callable[[argparse.Namespace, Any, Agent], None]] = {
     "list": _list, "show": _show, "archive": _moved, "restore": _moved, "clean": _cleaned, "forget": _forgotten,
     "let-in": _come_back, "erase-again": _come_back,
 }  # fmt: skip
+
+
+# ---- talks of several
+
+
+def group(args: argparse.Namespace) -> int:
+    """The verb that the command names, in a talk of several."""
+    verb = groups.VERBS[args.action]
+    with open_house(args, looks=verb.reads) as house:
+        character = args.character or default_character(house.data, house.config)
+        company = groups.Company(
+            house.groups,
+            lambda name: folder_for(house.characters(), name),
+            character,
+            args.user or "",
+            args.world or "",
+        )
+        done = perform(verb, company, values_in(args, verb))
+        if not verb.replies:
+            tell(args, done, *([done["talk"]] if args.action == "begin" else _in_talk(done)))
+            return 0
+        house.warm()
+        is_failed = False
+        for reply in done:
+            tell(args, reply, f"{reply['speaker']}: {reply['text']}")
+            warn([reply["error"]] if reply["error"] else [])
+            is_failed |= bool(reply["error"])
+        agent_of(house, args).finish()
+        return int(is_failed)
+
+
+def _in_talk(row: Fields) -> list[str]:
+    """Who is in a talk, and what was said there."""
+    who = [f"{one['name']}{' (silent)' if one['muted'] else ''}" for one in row["members"]]
+    newest = [
+        f"{one['speaker']}: {one['text']}" if one["speaker"] else f"> {one['text']}" for one in row.get("lines", ())
+    ]
+    return [f"{', '.join([*who, *row['people']])} ({row['order']})", *newest]

@@ -1,16 +1,19 @@
-"""Memories that were brought from elsewhere without the talk behind them: written as the owner's, and taken back as one."""
+"""Memories that were brought from elsewhere without the talk behind them: written as the owner's, and taken back as one. And what
+was forgotten and came back with a file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from moechat.curation.catalogue import Kind, Memory
 from moechat.curation.keeper import Keeper
 from moechat.errors import FieldError, MoeChatError, NotFound
+from moechat.sentences import sentence
 from moechat.store import disk, plain, records
 from moechat.store.kinds import Store
 
@@ -29,7 +32,7 @@ class Brought:
 
 
 class MemoryBatches:
-    """The batches of one owner."""
+    """The batches of one owner, and what came back to them."""
 
     def __init__(self, store: Store, keeper: Keeper) -> None:
         self._store, self._keeper = store, keeper
@@ -99,6 +102,28 @@ class MemoryBatches:
         assert folder is not None
         return folder / disk.IMPORTS / f"{name}.json"
 
+    # ---- what was forgotten and came back with a file: it is hidden, told, and let in or erased again
+
+    def let_in(self) -> list[str]:
+        """All that came back holds again as any other memory. Returns the ids."""
+        store, ids = self._store, list(self._store.state.returned)
+
+        def admit() -> None:
+            with store.writing("let in"):
+                store.tombstones.lift(store.exchanges.of(ids).values(), ids, store.clock.now())
+                store.state.write([{"op": "found", "ids": ids, "lets_in": True}] if ids else [])
+
+        self._keeper.change(admit)
+        return ids
+
+    def erase_again(self) -> list[str]:
+        """All that came back is forgotten once more, with what was made of it. Returns the ids."""
+        self._store.read_all()
+        ids = list(self._store.state.returned)
+        if ids:
+            self._keeper.erase(ids)
+        return ids
+
 
 def copied(source: Keeper, ids: Sequence[str], target: Keeper) -> list[Memory]:
     """Copy facts and events to another memory, where they are the owner's. Raises NotFound, MoeChatError for other memories."""
@@ -120,3 +145,10 @@ def copied(source: Keeper, ids: Sequence[str], target: Keeper) -> list[Memory]:
         else:
             raise MoeChatError(f"{id_} is neither a fact nor an event; only those can be copied")
     return made
+
+
+def came_back(store: Store, language: str) -> Iterator[str]:
+    """What was forgotten and came back, in words, by the day of the forgetting and the file."""
+    counts = Counter((at[:10], file or "log.jsonl") for at, file in store.state.returned.values())
+    for (day, file), n in counts.items():
+        yield sentence("memory", "returned", language, day=day, file=file, n=n)

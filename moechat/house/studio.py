@@ -14,6 +14,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from moechat.agent import Agent
 from moechat.author import character_folder, world_files
 from moechat.author.character_folder import CardPreview as CardPreview
 from moechat.author.character_folder import as_text as as_text
@@ -29,13 +30,14 @@ from moechat.house.bundle import Bundle
 from moechat.house.owners import Owner
 from moechat.house.stores import Stores
 from moechat.memory.firing import Judgement, Patterns, judged
-from moechat.model import Lore
+from moechat.model import Hit, Lore, Message
 from moechat.settings import you
 from moechat.settings.character import FILE, PICTURE, list_characters, owner_folder, safe_folder, said_of
 from moechat.settings.home import grown
 from moechat.store import archive, disk, plain, records
 from moechat.store.archive import Archive
 from moechat.store.plain import MAX_FILE_BYTES as MAX_FILE_BYTES
+from moechat.turn import Delta, Ended, Recalled
 
 BIN = ".bin"
 KINDS = "a card (PNG, JSON, CHARX), a lorebook, memories (JSON, CSV), an archive, a zip or folder of these, or talk"
@@ -334,3 +336,30 @@ def lore_test(path: Path, messages: Sequence[str]) -> tuple[list[Judgement], dic
     *before, text = messages
     scene = Scene([("", one) for one in reversed(before)], so_far=lambda: SoFar(len(messages)))
     return judged(entries, text, scene, patterns), patterns.problems
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The exact ``prompt``, the world book entries that ``fired``, and the reply; ``error`` says what went wrong with it."""
+
+    prompt: Sequence[Message]
+    fired: Sequence[Hit]
+    reply: str
+    error: str
+
+
+def tried(agent: Agent, text: str) -> Trial:
+    """One turn that leaves nothing behind. Raises MoeChatError."""
+    conversation = agent.aside()
+    fired: Sequence[Hit] = ()
+    id_ = reply = error = ""
+    for event in conversation.talk(text):
+        match event:
+            case Recalled():
+                id_, fired = event.exchange_id, [hit for hit in event.recollection.hits if hit.layer == "lore"]
+            case Delta():
+                reply = event.text if event.instead else reply + event.text
+            case Ended():
+                error = event.error
+    trace = conversation.trace(id_)
+    return Trial(trace.messages if trace else (), fired, reply, error)

@@ -19,7 +19,7 @@ from moechat.errors import FieldError, MoeChatError
 from moechat.model import Exchange, Hit
 from moechat.serve.agents import Agents
 from moechat.turn import Ended
-from moechat.verbs import owner, perform, whole_talks
+from moechat.verbs import Verb, groups, owner, perform, whole_talks
 
 JsonObject = dict[str, Any]
 MOST_EXCHANGES = 1000
@@ -269,6 +269,12 @@ def router(agents: Agents, *, in_english: bool = False) -> APIRouter:
         with agents.lent(change.character, change.user) as agent:
             return _changed(agent, change, id_)
 
+    for name, of_group in groups.VERBS.items() if in_english else ():
+        routes.add_api_route(
+            f"/groups/{name}", _group_verb(agents, of_group), methods=["POST"], name=f"groups_{name}",
+            description=of_group.about, tags=["groups"],
+        )  # fmt: skip
+
     for verb in whole_talks.VERBS if in_english else ():
         routes.add_api_route(
             f"/talks/{verb}", _talk_verb(agents, verb), methods=["POST"], name=f"talks_{verb}",
@@ -295,6 +301,17 @@ def _talk_verb(agents: Agents, name: str) -> Callable[..., JsonObject]:
             if isinstance(done, FoundWords):
                 return {"done": done.as_json()}
             return {"done": list(map(talk_as_json, done)) if name == "list" else done}
+
+    return endpoint
+
+
+def _group_verb(agents: Agents, verb: Verb) -> Callable[..., JsonObject]:
+    """The route of a verb over a talk of several. Of replies it gives ``replies``, when the last has ended."""
+
+    def endpoint(values: Annotated[JsonObject, Body()], whose: Annotated[Whose, Parameters()]) -> JsonObject:
+        with agents.company(whose.character, whose.user, str(values.get("talk", ""))) as company:
+            done = perform(verb, company, values, PASS.get())
+            return {"replies": list(done)} if verb.replies else done
 
     return endpoint
 

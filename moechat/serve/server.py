@@ -27,7 +27,7 @@ from moechat.access.listening import Server, address, announce, in_thread, liste
 from moechat.errors import ConfigError, DiskError, FieldError, MoeChatError
 from moechat.house import House
 from moechat.house.owners import Busy
-from moechat.serve import front_ends, group_routes, memory_routes, questions
+from moechat.serve import front_ends, memory_routes, questions
 from moechat.serve.agents import Agents
 from moechat.serve.mcp import OverHttp
 
@@ -110,7 +110,6 @@ def make_app(
     app.include_router(questions.router(agents, in_english=True), prefix="/v1")
     memories = memory_routes.router(agents)
     app.include_router(memories, prefix="/v1")
-    app.include_router(group_routes.router(agents), prefix="/v1")
     app.include_router(questions.router(agents))  # As they were called before, and as seed 004 calls three of them.
     app.include_router(memories, deprecated=True)
     app.include_router(front_ends.router(front_ends.FrontEnds(house, agents, settings.replies)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import NonNegativeInt
@@ -117,13 +116,6 @@ def _copied(agent: Agent, values: Copy) -> list[Memory]:
     return copied(agent.memories, values.ids, values.to.memories)
 
 
-def _come_back(agent: Agent, _: Values, *, lets_in: bool) -> list[str]:
-    """The ids of what had been forgotten and came back."""
-    from moechat.curation import returned
-
-    return (returned.let_in if lets_in else returned.erase_again)(agent.store, agent.memories)
-
-
 def _greeted(agent: Agent, _: Values) -> Any:
     agent.look()
     return agent.greeting()
@@ -157,9 +149,9 @@ VERBS: Mapping[str, Verb] = {
     "forget": Verb("erase memories and what was made of them from every file, for good", Forget,
                    lambda agent, v: agent.memories.forget(v.ids, v.files), waits=True),
     "let-in": Verb("let in what you had forgotten and what came back with a file", Values,
-                   partial(_come_back, lets_in=True), waits=True),
+                   lambda agent, _: agent.brought.let_in(), waits=True),
     "erase-again": Verb("erase once more what you had forgotten and what came back with a file", Values,
-                        partial(_come_back, lets_in=False), waits=True),
+                        lambda agent, _: agent.brought.erase_again(), waits=True),
     "clean": Verb("archive what is weakest, where memory is full", Clean,
                   lambda agent, v: agent.memories.clean(dry_run=v.dry_run)),
     "greet": Verb("her word to you after an absence, if there is one to say", Values, _greeted, has_command=False),

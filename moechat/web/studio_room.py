@@ -10,8 +10,7 @@ from moechat.cards.container import CARD
 from moechat.errors import MoeChatError
 from moechat.house import House, source_files
 from moechat.house.arrivals import Wishes, free_name
-from moechat.house.studio import as_text
-from moechat.house.trial import Trial, tried
+from moechat.house.studio import Trial, as_text, tried
 from moechat.verbs import owner, perform
 from moechat.web import author_room, memory_room
 from moechat.web.clicks import Action, Note, Visit

@@ -16,7 +16,8 @@ from typing import Any
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
-from moechat.curation import keeper, returned
+from moechat.curation import keeper
+from moechat.curation.brought import came_back
 from moechat.errors import DataError
 from moechat.house import House
 from moechat.model import Episode, Event, Exchange, Fact, FactDraft, RefusedItem, Understanding
@@ -422,7 +423,7 @@ def into_tables(scene: Scene, before: Path) -> None:
     with closing(Postgres(scene.address)) as database, closing(older):
         there = PostgresStore(database, OwnerName(fresh_name(), ""), clock=scene.home.clock, zone=ZONE)
         transfer.copy(older, there)
-        assert any(returned.told(there, "en"))
+        assert any(came_back(there, "en"))
         assert scene.first in there.hidden()
         erasure.forget(there, erasure.gone(there, exchanges=list(there.state.returned), episodes=(), facts=()))
         assert erasure.erase(there, lambda: None)
@@ -468,8 +469,8 @@ def back(*names: str) -> Callable[[Scene], None]:
 def erase_again(scene: Scene) -> None:
     """What came back was told, and is erased once more."""
     scene.agent.look()
-    assert any(returned.told(scene.agent.store, "zh")), "it is told that it came back"
-    returned.erase_again(scene.agent.store, scene.agent.memories)
+    assert any(came_back(scene.agent.store, "zh")), "it is told that it came back"
+    scene.agent.brought.erase_again()
 
 
 def restored(scene: Scene, before: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from moechat.errors import NameTaken
 from moechat.house import House, source_files
 from moechat.house.arrivals import Coming, Wishes
-from moechat.house.studio import look
-from moechat.house.trial import tried
+from moechat.house.studio import look, tried
 from tests.cards.cards import V3, WORLD
 from tests.houses import CHARACTER, Home, say
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moechat.agent import Agent
-from moechat.curation import returned
+from moechat.curation.brought import MemoryBatches, came_back
 from moechat.store import archive
 from tests.attack.checks import remains
 from tests.houses import Home, day_files, moment, say
@@ -53,7 +53,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("decision", [returned.let_in, returned.erase_again])
+@pytest.mark.parametrize("decision", [MemoryBatches.let_in, MemoryBatches.erase_again])
 @pytest.mark.parametrize("running", [True, False])
 def test_it_is_hidden_told_and_let_in_or_erased_again(home: Home, way: str, decision: object, running: bool) -> None:
     before = forget_one(home)
@@ -66,18 +66,18 @@ def test_it_is_hidden_told_and_let_in_or_erased_again(home: Home, way: str, deci
             back(home, before, *names)
         agent.look()
         assert is_hidden(agent)
-        told = list(returned.told(agent.store, "zh"))
+        told = list(came_back(agent.store, "zh"))
         assert told and all("你在 2025-05-20 忘掉的" in text and any(name in text for name in names) for text in told)
         assert set(told) <= {text.removesuffix(" (moechat memories let-in / erase-again)") for text in agent.problems()}
-        assert decision(agent.store, agent.memories)  # type: ignore[operator]
-        assert list(returned.told(agent.store, "zh")) == []
+        assert decision(agent.brought)  # type: ignore[operator]
+        assert list(came_back(agent.store, "zh")) == []
         agent.look()
-        if decision is returned.erase_again:
+        if decision is MemoryBatches.erase_again:
             assert remains(home.folder, [WORD]) == [] and agent.verify()["problems"] == []
         elif "notes" not in way:
             assert not is_hidden(agent)
     with home.open() as house:
-        assert list(returned.told(house.agent().store, "zh")) == []
+        assert list(came_back(house.agent().store, "zh")) == []
 
 
 def test_a_memory_that_is_restored_whole_is_looked_through_too(home: Home, tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_memory_that_is_restored_whole_is_looked_through_too(home: Home, tmp_p
     with home.open() as house:
         agent = house.agent()
         agent.look()
-        assert is_hidden(agent) and list(returned.told(agent.store, "en"))
-        returned.erase_again(agent.store, agent.memories)
+        assert is_hidden(agent) and list(came_back(agent.store, "en"))
+        agent.brought.erase_again()
         assert remains(home.folder, [WORD]) == [] and "今天很热" in str(agent.log())
 
 
@@ -107,7 +107,7 @@ def test_on_a_machine_without_the_key_the_random_id_alone_counts(
     (home.folder / "memorys" / day.name).write_text("".join(lines), "utf-8")
     with home.open() as house:
         house.agent().look()
-        assert bool(list(returned.told(house.agent().store, "zh"))) == stamped
+        assert bool(list(came_back(house.agent().store, "zh"))) == stamped
 
 
 def test_what_another_memory_forgot_under_the_same_time_and_id_stays_here(home: Home, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_another_memory_forgot_under_the_same_time_and_id_stays_here(home: 
     (other.folder / "core_mem.yml").touch()
     with other.open() as house:
         house.agent().look()
-        assert list(returned.told(house.agent().store, "zh")) == [] and WORD in str(house.agent().log())
+        assert list(came_back(house.agent().store, "zh")) == [] and WORD in str(house.agent().log())
 
 
 def test_no_tombstone_holds_a_word_and_whoever_writes_it_anew_is_not_asked(home: Home) -> None:
@@ -141,9 +141,9 @@ def test_no_tombstone_holds_a_word_and_whoever_writes_it_anew_is_not_asked(home:
         path = home.folder / "core_mem.yml"
         path.write_text(path.read_text("utf-8") + "x: 我住在杭州\n", "utf-8")
         agent.look()
-        assert list(returned.told(agent.store, "zh")) == []
+        assert list(came_back(agent.store, "zh")) == []
     with home.open() as house:
-        assert list(returned.told(house.agent().store, "zh")) == []
+        assert list(came_back(house.agent().store, "zh")) == []
 
 
 # ---- what is older than the rest

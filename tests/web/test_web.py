@@ -26,7 +26,7 @@ from moechat.house.gallery import Portrait
 from moechat.model import Exchange
 from moechat.store.entries import Cast, Member
 from moechat.turn import Shown
-from moechat.web import drawing, exchange, markdown, running, serve, why, words
+from moechat.web import drawing, exchange, markdown, running, serve, words
 from moechat.web.clicks import Whereabouts
 from moechat.web.exchange import Face
 from moechat.web.page_server import POLICY
@@ -210,7 +210,7 @@ def test_a_quiet_line_says_what_came_to_mind_and_each_memory_has_a_sentence() ->
         ground(layer="lore", recipe="lore", text="半舟是茶馆", time="", words=[]),
         ground(dropped="in_context", text="刚说过的"),
     ]
-    drawn = why.memories(grounds, ZH)
+    drawn = exchange.memories(grounds, ZH)
     text = Reader(drawn).text
     assert text.startswith("想起了 5月20日，还有关于你的 1 件事，还有1 条设定")
     kinds = [text.index(kind) for kind in ("对话中", "日记", "事实", "世界书")]
@@ -219,23 +219,23 @@ def test_a_quiet_line_says_what_came_to_mind_and_each_memory_has_a_sentence() ->
     assert "2025年5月20日 19:30 得知 · 这是知道的关于你的事" in text
     assert "刚才还在聊它" in text
     assert drawn.count("得分") == drawn.count('<span class="tinker"> ·')  # scores are for tinkerers
-    assert why.line(grounds, EN) == "Recalled 20 May and one thing about you and one entry of the world book"
-    assert "you mentioned “火锅”" in Reader(why.memories(grounds, EN)).text
-    assert "Nothing of the past belonged here" in Reader(why.memories([], EN)).text
+    assert exchange.line(grounds, EN) == "Recalled 20 May and one thing about you and one entry of the world book"
+    assert "you mentioned “火锅”" in Reader(exchange.memories(grounds, EN)).text
+    assert "Nothing of the past belonged here" in Reader(exchange.memories([], EN)).text
 
 
 def test_an_event_and_a_reflection_say_what_they_are_and_lead_to_the_memory() -> None:
     event = ground(id="m", kind="event", text="吃了火锅", sources=["e1"])
     reflection = ground(id="r", kind="reflection", recipe="stream", text="阿明爱吃辣", sources=["e1", "e2"])
     talk = ground(id="e1", sources=["e1"])
-    drawn = why.memories([event, reflection, talk], ZH)
+    drawn = exchange.memories([event, reflection, talk], ZH)
     text = Reader(drawn).text
     assert "事件吃了火锅" in text
     assert "感悟阿明爱吃辣" in text
     assert "来自 2 段对话" in text
     assert text.count("来自 1 段对话") == 1  # an exchange does not come from itself
     assert 'data-memory="r"' in drawn
-    assert "from 2 exchanges" in Reader(why.memories([reflection], EN)).text
+    assert "from 2 exchanges" in Reader(exchange.memories([reflection], EN)).text
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_gradio_is_not_imported_before_a_page_is_built() -> None:
 
 def test_a_ground_that_is_no_longer_there_says_so_in_the_language_of_the_page() -> None:
     gone = ground(id="", text="", time="", recipe="", score=0.0, words=[], gone=True)
-    drawn = why.memories([gone], ZH)
+    drawn = exchange.memories([gone], ZH)
     assert "这条记忆已经不在了" in Reader(drawn).text
     assert "data-memory" not in drawn and "得分" not in drawn
-    assert "This memory is no longer there" in Reader(why.memories([gone], EN)).text
+    assert "This memory is no longer there" in Reader(exchange.memories([gone], EN)).text
