@@ -24,8 +24,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moechat.access import login
-from moechat.access.attempts import Attempts
 from moechat.access.keys import BUDGETS, EVERYTHING, PASS, Key, Keyring, Pass, pass_of
+from moechat.access.login import Attempts
 from moechat.access.register import OWNER, Register
 from moechat.errors import DataError
 from moechat.sentences import sentence

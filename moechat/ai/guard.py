@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from moechat.ai.chat_model import ChatRequest
-from moechat.ai.cleaner import Instead
+from moechat.ai.cleaner import Instead, json_object
 from moechat.ai.failure import Failure, Language
-from moechat.ai.json_answer import json_object
 from moechat.ai.reply_stream import ReplyOutcome
 from moechat.sentences import sentence
 from moechat.settings.character import USER_NAMES

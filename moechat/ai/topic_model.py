@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import Any
 
 from moechat.ai.chat_model import ChatModel
-from moechat.ai.json_answer import json_object
+from moechat.ai.cleaner import json_object
 from moechat.errors import ModelError
 from moechat.model import Message
 from moechat.settings.prompts import Prompts

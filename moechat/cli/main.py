@@ -293,13 +293,13 @@ COMMANDS: Sequence[Command] = (
         keys("name=… (yours), address=… (what you are called), about=… (a few lines about yourself); KEY= takes one out"),
     )),
 
-    Command("verify", "check_commands.verify", "check the files against the indexes", OWNER, (
+    Command("verify", "house_commands.verify", "check the files against the indexes", OWNER, (
         flag("--repair", "first put back what day files have lost and the log still has"),
     )),
-    Command("rebuild", "check_commands.rebuild", "make the indexes anew", OWNER, (
+    Command("rebuild", "house_commands.rebuild", "make the indexes anew", OWNER, (
         flag("--vectors", "embed everything anew, too"),
     )),
-    Command("migrate", "migrate_command.migrate",
+    Command("migrate", "house_commands.migrate",
             "copy memories between folders and the database of store.address, or move them to another of its servers, each "
             "compared by count and hash", own=(
         arg("way", "schema: bring the tables up to date", choices=("schema", "to-postgres", "to-files", "move")),

@@ -20,10 +20,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from moechat import __version__
-from moechat.access.attempts import Attempts
 from moechat.access.guard import Door, Guard, error_body, is_loopback
 from moechat.access.keys import Keyring
 from moechat.access.listening import Server, address, announce, in_thread, listen, until_told
+from moechat.access.login import Attempts
 from moechat.errors import ConfigError, DiskError, FieldError, MoeChatError
 from moechat.house import House
 from moechat.house.owners import Busy

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
 
-from moechat.ai.json_answer import json_object
+from moechat.ai.cleaner import json_object
 from moechat.model import EventStatus, Mark
 from moechat.when import Precision
 

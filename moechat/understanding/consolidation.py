@@ -20,7 +20,7 @@ from threading import Event
 from typing import Literal
 
 from moechat.ai.chat_model import ChatModel
-from moechat.ai.json_answer import json_object
+from moechat.ai.cleaner import json_object
 from moechat.errors import DataError, ModelError
 from moechat.language import words
 from moechat.memory import contradiction

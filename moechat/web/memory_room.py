@@ -11,8 +11,7 @@ from urllib.parse import unquote
 from markupsafe import Markup
 
 from moechat.agent import Agent
-from moechat.curation import by_hand, forgetting
-from moechat.curation.brought import came_back
+from moechat.curation import brought, by_hand, forgetting
 from moechat.curation.catalogue import UNDERSTOOD, Details, Memory, Page, Sort
 from moechat.errors import FieldError, NotFound
 from moechat.topic_path import EVERYDAY
@@ -317,7 +316,7 @@ def _head(agent: Agent, look: MemoryLook, total: int, words: Words) -> dict[str,
     return {
         "stores": list(KINDS), "kinds": KINDS[look.store], "new": NEW[look.store], "is_mine": is_mine, "total": total,
         "filters": filters, "can_undo": is_mine and bool(len(agent.memories.undo)), "thinking": _thinking(agent, look),
-        "came_back": list(came_back(agent.store, words.language)) if is_mine else (),
+        "came_back": list(brought.came_back(agent.store, words.language)) if is_mine else (),
         "past": work if work and work.standing not in ("nothing", "no_model") else None,
     }  # fmt: skip
 

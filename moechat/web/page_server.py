@@ -17,10 +17,10 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from moechat.access.attempts import Attempts
 from moechat.access.guard import NOSNIFF, Door, Guard, is_loopback
 from moechat.access.keys import Keyring
 from moechat.access.listening import Server, address, announce, in_thread, listen, until_told
+from moechat.access.login import Attempts
 from moechat.access.register import Register
 from moechat.errors import ConfigError
 from moechat.house import House

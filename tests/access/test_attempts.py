@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moechat.access.attempts import Attempts
+from moechat.access.login import Attempts
 
 
 class Seconds:

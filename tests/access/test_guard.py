@@ -12,11 +12,10 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from moechat.access.attempts import Attempts
 from moechat.access.guard import NOSNIFF, Door, Guard
 from moechat.access.keys import PASS, Keyring
 from moechat.access.listening import address
-from moechat.access.login import browser_name
+from moechat.access.login import Attempts, browser_name
 from moechat.access.register import FILE, OWNER, Register
 
 HERE, LAN = "http://127.0.0.1:7860", "http://192.168.1.5:7860"

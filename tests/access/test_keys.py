@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from moechat.access.attempts import EACH
 from moechat.access.guard import Door, Guard
 from moechat.access.keys import FILE, PASS, Denied, Keyring, Nameless, Pass, pass_of
+from moechat.access.login import EACH
 from moechat.cli import main as cli
 from moechat.errors import DataError, FieldError, NotFound
 from moechat.serve.server import serve

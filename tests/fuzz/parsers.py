@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from moechat.ai import json_answer, wire
+from moechat.ai import cleaner, wire
 from moechat.ai.cleaner import Cleaner, Instead
 from moechat.ai.scripted import ScriptedModel
 from moechat.ai.wire import Unfit
@@ -284,7 +284,7 @@ def _words(data: bytes, folder: Path) -> None:
 
 
 def _json_object(data: bytes, folder: Path) -> None:
-    json_answer.json_object(data.decode(errors="surrogateescape"))
+    cleaner.json_object(data.decode(errors="surrogateescape"))
 
 
 def _numbers(data: bytes, folder: Path) -> None:

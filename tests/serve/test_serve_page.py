@@ -15,8 +15,8 @@ import yaml
 from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
-from moechat.access.attempts import EACH, Attempts
 from moechat.access.keys import Keyring
+from moechat.access.login import EACH, Attempts
 from moechat.serve import server
 from moechat.web import beside
 from moechat.web.page_server import MAX_BODY

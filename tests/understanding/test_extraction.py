@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fact_table import BLIND, CASES, Case
 
-from moechat.ai import json_answer
+from moechat.ai import cleaner
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
 from moechat.memory import contradiction
@@ -599,4 +599,4 @@ def test_an_importance_of_400_digits_is_the_highest(value: object) -> None:
 
 def test_an_answer_that_is_nested_too_deep_is_none() -> None:
     with pytest.raises(ValueError, match="too deep"):
-        json_answer.json_object('{"a": ' + "[" * 5000)
+        cleaner.json_object('{"a": ' + "[" * 5000)
