@@ -36,7 +36,7 @@ LONGEST = 300  # Of a longer text so many characters are read word by word, the 
 READ, NEAR, LEAST = 0.5, 7.0, 1e-4
 # From these chances on danger is heard in a whole message, of the user or of another, and in a sentence of one near danger; from
 # the last on a message is near it.
-HEARD, HEARD_IN_PART, NEAR_DANGER = {DANGER: 0.25, DANGER_OTHER: 0.4}, 0.5, 0.04
+HEARD, HEARD_IN_PART, NEAR_DANGER = {DANGER: 0.3, DANGER_OTHER: 0.4}, 0.5, 0.04
 # From this chance on a saying is surely of its kind; what ends the matter that was talked of is heard only then.
 ENDING, SURE = frozenset({"limit", "takeback"}), 0.5
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
