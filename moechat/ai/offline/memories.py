@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
-from itertools import pairwise
 
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline.lines import ANYONE, Ears, kin
 from moechat.ai.offline.retelling import fact_to_user, said_by_user, second_person
 from moechat.language.words import is_stop_word, tokens
 from moechat.model import FactDraft, Hit, Layer
-from moechat.reading.examples import NAMED, Asking, nearness_of, stated, wanted
+from moechat.reading.examples import Asking, nearness_of, stated, wanted
 from moechat.reading.frames import LIKELY
 from moechat.reading.saying import asks, asks_by_form, first_and_last, saying
 from moechat.rules import message
@@ -26,19 +25,20 @@ from moechat.worker import lazy
 _CLAUSE = re.compile(r"[^,，.。!！?？;；\n]+?(?= (?=[一-龥])|[,，.。!！?？;；\n]|$)")
 _SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
 LONGEST_TOLD = 200  # Of a message of more characters the sentence that answers is told.
-ENOUGH = -1.25  # A memory that answers a question with less than these log odds is no answer to it.
-NEAREST = -2.5  # With these it is told as the nearest there is.
+ENOUGH = 0.5  # A memory that answers a question with less than these log odds is no answer to it.
+NEAREST = -1.5  # With these it is told as the nearest there is.
 SHARED = 2.0  # An entry of the world book shares as much with a question that it answers.
 SHORTLIST = 12  # So many are looked at closely.
 MOST_CLAUSES = 24  # These of a memory are weighed one by one, the first and the last.
-OF_THEM, OF_ANOTHER, ASKS = 1.0, -2.0, -0.8  # What that adds to the log odds (see ``Asking``), or takes from them.
+# What that adds to the log odds (see ``Asking``), or takes from them. The regression takes more from a fact, since the words that
+# it rests on stood beside each; and what is no longer so was asked for too seldom to tell.
+OF_ANOTHER, A_FACT, A_FACT_STATES, TELLS_NOTHING, OF_THAT_TIME, FORMERLY = -1.9, -1.0, 2.3, -2.0, 3.3, -2.0
+NOTHING_TOLD = frozenset("question record greeting goodnight".split())
 LESS = 1.5  # A fact answers though a message lies nearer to a question by this.
 OF_ONESELF = frozenset({"name", "age", "birthday", "home", "hometown", "job", "employer", "allergy", "health"})
 _WHO = re.compile(r"\b(?:who|which|or)\b|谁|还是", re.IGNORECASE)  # It may be anybody's.
 _THIRD = re.compile(r"^(?:用户|(?:The )?User\b)", re.IGNORECASE)
-UNNAMED = 0.08  # Where no name is as likely as this, nothing says what somebody is called.
 MEANING, UNLIKE = 8.0, 0.2  # An entry of the world book whose cosine to the question is .45 shares enough by itself.
-AT_ONCE = timedelta(minutes=10)  # Messages that follow within this are of one matter.
 LEAST_TOLD = 2  # A message that asks also tells something where so many words beside the question say something.
 EARNEST = ("said", "past", "plan", "wish", "uncertain")
 
@@ -174,32 +174,25 @@ class Memories:
         texts = [
             both_ends(one.text if isinstance(one, _Spoken) else _THIRD.sub(self._first, one.text)) for one in memories
         ]
-        asking, (kind, _) = Asking(question, list(self.content(question)), texts), wanted(question)
+        asking, (kind, _) = Asking(question, texts), wanted(question)
         people = self.people(question) - ANYONE
         is_own, is_past = not people and self._hears("mine", question), self._hears("formerly", question)
-        order = sorted((one.at, at) for at, one in enumerate(memories) if one.at and isinstance(one, _Spoken))
-        before = {at: last for (then, last), (now, at) in pairwise(order) if now - then <= AT_ONCE}
         rows: list[tuple[float, Told]] = []
-        for at in asking.nearest(SHORTLIST):
+        for at in asking.nearest(SHORTLIST) if memories else ():
             one, text = memories[at], texts[at]
             parts, named = [one] if isinstance(one, Told) else self._of(one), self.people(text) - ANYONE
             likely, own = stated(text, kind)
-            if not parts or (kind == NAMED and likely < UNNAMED):
-                continue
             own = own if is_own else 1 - own
             if isinstance(one, Told):
                 own = float(not named or kind == "have" if is_own else not named.isdisjoint(people))
             if kind in OF_ONESELF and is_own and likely >= LIKELY and own < LIKELY and not _WHO.search(question):
                 continue  # It is somebody else's.
             pieces = first_and_last(_CLAUSE.findall(text) or [text], MOST_CLAUSES)
-            score = asking.log_odds(at, pieces, likely, own, at if named else before.get(at, at))
-            score += OF_THEM * (not people.isdisjoint(named)) + OF_ANOTHER * self.is_of_another(question, text)
-            score += ASKS * asks_by_form(text)
-            if isinstance(one, Told):
-                score += likely * own - is_past  # It has been read already, and is of now.
-            elif not is_past and self._hears("formerly", text):
-                score -= 1.0  # Where I lived, not where I live.
-            rows += [(score + (part.dated > 1), part) for part in parts]
+            score = asking.log_odds(at, pieces, likely * own) + OF_ANOTHER * self.is_of_another(question, text)
+            score += (A_FACT + A_FACT_STATES * likely * own) * isinstance(one, Told)
+            score += TELLS_NOTHING * (saying(text).kind in NOTHING_TOLD)
+            score += FORMERLY * (not is_past and self._hears("formerly", text))
+            rows += [(score + OF_THAT_TIME * (part.dated > 1), part) for part in parts]
         return rows
 
     def _hears(self, name: str, text: str) -> bool:
