@@ -290,9 +290,8 @@ def _lay_over(index: Any, name: str, rows: NDArray[Any]) -> None:
     index.referenced_objects = [rows]
     if rows.size:
         flat = rows.reshape(-1).view(np.uint8)
-        unowned = (
-            faiss.MaybeOwnedVectorUInt8()
-        )  # Its owner is a pointer into it, so that it must live until that was copied.
+        # Its owner is a pointer into it, so that it must live until that was copied.
+        unowned = faiss.MaybeOwnedVectorUInt8()
         view = faiss.MaybeOwnedVectorUInt8.create_view(faiss.swig_ptr(flat), flat.size, unowned.owner)
         setattr(index, name, view)
 

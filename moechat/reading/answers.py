@@ -18,9 +18,8 @@ import numpy as np
 from moechat.encoder.base import Vectors, unit
 
 FOLDER, FITTED = (Path(__file__).with_name(name) for name in ("answers", "answers.npz"))
-BEYOND = (
-    0.1  # A question is moved a little farther than messages lie; chosen by hand on 340 questions of twenty evenings.
-)
+# A question is moved a little farther than messages lie; chosen by hand on 340 questions of twenty evenings.
+BEYOND = 0.1
 
 
 def examples() -> list[tuple[str, str]]:
