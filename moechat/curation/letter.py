@@ -79,8 +79,8 @@ def letter(layers: Layers) -> Letter:
     """The letter as memory stands now. What hurts, and a day of grief, is in none, but among what moves the user's life."""
     archived, character, now = layers.store.state.archived, layers.character(), layers.now()
     called, switches = Names(character.user_name, character.name, character.language), layers.config().recall
-    shared = [one for one in unranked.ours(layers.core) if switches.ours and one.id not in archived]
-    days = [one for one in layers.days.all_of(now) if switches.days and one.id not in archived]
+    shared = [one for one in unranked.ours(layers.core) if one.id not in archived] if switches.ours else []
+    days = [one for one in layers.days.all_of(now) if one.id not in archived] if switches.days else []
     moving = [one for one in layers.episodic.open_matters(now) if _is_own(one) and not one.event.is_ahead]
     matters = moving[:MOST_MATTERS]
     # Each memory stands in one part alone.

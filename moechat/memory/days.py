@@ -22,7 +22,7 @@ from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import CoreMemory
 from moechat.memory.episodes import Episodes
 from moechat.memory.unranked import shown_lately
-from moechat.model import Episode, Event, Hit
+from moechat.model import Episode, Event, FactDraft, Hit
 from moechat.reading.matter import matter
 from moechat.sentences import sentence
 from moechat.store.kinds import Store
@@ -68,6 +68,12 @@ class Day:
         bare = (self.text,) * (self.kind == "birthday" and frame == "today")
         layer: Literal["core", "diary"] = "core" if self.is_fact else "diary"
         return Hit(layer, RECIPE, self.id, line, 1.0, self.at, tuple(self.sources), shorter=bare)
+
+
+@lru_cache(maxsize=1024)
+def _named_by(keyword: str) -> Kind | None:
+    """Which days the keyword of a fact names. Every fact is asked every turn."""
+    return _OF_FACT.get(keyword_class(FactDraft("", (), keyword=keyword)))
 
 
 class DaysThatComeRound:
@@ -121,10 +127,12 @@ class DaysThatComeRound:
     def _of_facts(self, dead: str) -> Iterator[Day]:
         """Birthdays, and days that facts call so. That of somebody who has died is a grave one."""
         for fact in self._core.current():
-            draft, kind, whose = fact.draft, _OF_FACT.get(keyword_class(fact.draft)), entity(fact.draft)
-            is_apart = draft.polarity < 0 or draft.until or fact.confirmed is False
-            if kind is None or is_apart or (draft.mark == "delicate" and kind != "death"):
+            draft, kind = fact.draft, _named_by(fact.draft.keyword)
+            if kind is None or draft.polarity < 0 or draft.until or fact.confirmed is False:
                 continue
+            if draft.mark == "delicate" and kind != "death":
+                continue
+            whose = entity(draft)
             spoken = ((text, self._spans(fact.id, text, fact.since)) for text in (draft.target, fact.text) if text)
             for text, spans in spoken:
                 if spans:
