@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from moechat.encoder.base import Vectors
 from moechat.encoder.builtin import builtin
-from moechat.reading.nearness import SCALE, Scores, along, can_weigh, kernel
+from moechat.reading.nearness import SCALE, Scores, along, can_weigh, digest_of, kernel
 from moechat.when.names import tongue_of
 
 FOLDER, FITTED = Path(__file__).with_name("findings"), Path(__file__).with_name("findings.npz")
@@ -61,8 +60,7 @@ def examples() -> list[tuple[Telling, bool]]:
 
 def digest(of: Sequence[tuple[Telling, bool]]) -> str:
     """It changes with every example."""
-    rows = ("\t".join(map(str, (*astuple(one), is_right))) for one, is_right in of)
-    return blake2b("\n".join(rows).encode(), digest_size=8).hexdigest()
+    return digest_of("\t".join(map(str, (*astuple(one), is_right))) for one, is_right in of)
 
 
 @dataclass(frozen=True)

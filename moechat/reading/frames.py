@@ -14,13 +14,12 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 
 from moechat.encoder.builtin import builtin
-from moechat.reading.nearness import Scores, can_weigh
+from moechat.reading.nearness import Scores, can_weigh, digest_of
 from moechat.reading.network import Network, Token, tokens
 
 FOLDER, FITTED = (Path(__file__).with_name(name) for name in ("frames", "frames.npz"))
@@ -66,7 +65,7 @@ def examples() -> list[Frame]:
 
 def digest(frames: Sequence[Frame]) -> str:
     """It changes with every example."""
-    return blake2b("\n".join(map(repr, frames)).encode(), digest_size=8).hexdigest()
+    return digest_of(map(repr, frames))
 
 
 def _frame(line: str, *, is_message: bool) -> Frame:

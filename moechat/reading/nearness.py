@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -49,7 +49,11 @@ def examples(folder: Path) -> list[Example]:
 
 def digest(sayings: Sequence[Example]) -> str:
     """It changes with every example."""
-    return blake2b("\n".join(f"{one.kind}\t{one.text}" for one in sayings).encode(), digest_size=8).hexdigest()
+    return digest_of(f"{one.kind}\t{one.text}" for one in sayings)
+
+
+def digest_of(rows: Iterable[str]) -> str:
+    return blake2b("\n".join(rows).encode(), digest_size=8).hexdigest()
 
 
 def kernel(left: Vectors, right: Vectors, width: float = WIDTH) -> NDArray[np.float32]:
