@@ -13,6 +13,7 @@ import numpy as np
 
 from moechat.encoder.builtin import builtin
 from moechat.errors import EmbeddingError
+from moechat.language.words import is_stop_word, tokens
 from moechat.reading import answers, frames, nearness
 from moechat.reading.nearness import near
 from moechat.reading.saying import EVERYDAY, weighed
@@ -102,8 +103,8 @@ def stated(text: str, kind: str) -> tuple[float, float]:
 # ---- which of several texts answers a question: by what it means, and by whether it states what is asked for
 
 # How near it lies as a whole and by its nearest clause, and whether it states something of the kind that is asked for, of whom it
-# is asked for. These and the others that ``ai/offline/memories`` has are a regression over the 608 questions of 38 evenings by
-# unseen hands, each a choice among all that was told and nothing; words that are shared add nothing to them.
+# is asked for. They come of a regression over the 608 questions of 38 evenings by unseen hands, each a choice among all that was
+# told and nothing; words that are shared add nothing to them.
 NEAR, NEAR_CLAUSE, STATES, ALWAYS = 12.6, 4.3, 4.9, -5.8
 
 
@@ -122,7 +123,16 @@ class Asking:
 
     def __init__(self, question: str, texts: Sequence[str]) -> None:
         self._question, (_, self._sure) = question, wanted(question)
-        self._near = np.array(nearness_of(question, texts))
+        self._near = np.array(self._nearness(texts))
+
+    def _nearness(self, texts: Sequence[str]) -> list[float]:
+        """The cosines of texts, and where nothing can be weighed which part of the question's telling words stand in each."""
+        if nearness.can_weigh():
+            return nearness_of(self._question, texts)
+        words = {word for word in tokens(self._question, bigrams=False) if not is_stop_word(word)}
+        rows = ((text, {*tokens(text)}) for text in texts)
+        counts = (sum(word in row or (has_han(word) and word in text) for word in words) for text, row in rows)
+        return [count / max(len(words), 1) for count in counts]
 
     def nearest(self, count: int) -> list[int]:
         """The places of the texts that are most like it."""
@@ -131,7 +141,7 @@ class Asking:
 
     def log_odds(self, at: int, clauses: Sequence[str], states: float) -> float:
         """How likely the text at a place answers, which ``states`` that likely what is asked for, of whom it is asked for."""
-        near_clause = max(nearness_of(self._question, clauses))
+        near_clause = max(self._nearness(clauses))
         return float(NEAR * self._near[at] + NEAR_CLAUSE * near_clause + STATES * self._sure * states + ALWAYS)
 
 

@@ -1,6 +1,8 @@
 """Without a model: what memory holds is said back, and nothing else is pretended."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
@@ -567,3 +569,21 @@ def test_of_long_messages_no_more_is_weighed_than_of_pages():
 
     effort(1_000)  # What it loads is loaded.
     assert effort(32_000) < 1.3 * effort(8_000)
+
+
+UNWEIGHED = """
+import importlib.metadata
+def missing(name):
+    raise importlib.metadata.PackageNotFoundError(name)
+importlib.metadata.version = missing
+from tests.ai.test_offline import TALK_EN, WREN, reply
+print(reply("Who did I have hotpot with?", character=WREN, context=TALK_EN))
+print(reply("Where is my brother?", character=WREN, context=TALK_EN))
+"""
+
+
+def test_where_nothing_can_be_weighed_the_words_that_are_shared_tell_what_answers():
+    command = [sys.executable, "-X", "utf8", "-c", UNWEIGHED]
+    run = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, cwd=Path(__file__).parents[2])
+    answer, nothing = run.stdout.splitlines()
+    assert "roommate" in answer and "roommate" not in nothing

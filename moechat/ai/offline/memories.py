@@ -30,8 +30,8 @@ NEAREST = -1.5  # With these it is told as the nearest there is.
 SHARED = 2.0  # An entry of the world book shares as much with a question that it answers.
 SHORTLIST = 12  # So many are looked at closely.
 MOST_CLAUSES = 24  # These of a memory are weighed one by one, the first and the last.
-# What that adds to the log odds (see ``Asking``), or takes from them. The regression takes more from a fact, since the words that
-# it rests on stood beside each; and what is no longer so was asked for too seldom to tell.
+# What that adds to the log odds (see ``Asking``), or takes from them, by the same regression; but what facts and what is no
+# longer so take was set by hand: beside each fact stood the words that it rests on, and what was once was asked for too seldom.
 OF_ANOTHER, A_FACT, A_FACT_STATES, TELLS_NOTHING, OF_THAT_TIME, FORMERLY = -1.9, -1.0, 2.3, -2.0, 3.3, -2.0
 NOTHING_TOLD = frozenset("question record greeting goodnight".split())
 LESS = 1.5  # A fact answers though a message lies nearer to a question by this.
@@ -178,7 +178,7 @@ class Memories:
         people = self.people(question) - ANYONE
         is_own, is_past = not people and self._hears("mine", question), self._hears("formerly", question)
         rows: list[tuple[float, Told]] = []
-        for at in asking.nearest(SHORTLIST) if memories else ():
+        for at in asking.nearest(SHORTLIST):
             one, text = memories[at], texts[at]
             parts, named = [one] if isinstance(one, Told) else self._of(one), self.people(text) - ANYONE
             likely, own = stated(text, kind)
