@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from moechat.topic_path import ARROW
-from moechat.web.words import MONTHS, WEEKDAYS, Words
+from moechat.web.words import WEEKDAYS, Words
 
 TopicNode = Mapping[str, Any]
 """A topic as ``Topics.overview`` gives it: name, path, count, total, newest, children."""
@@ -155,9 +155,8 @@ def year(days: Mapping[str, int], of: int, words: Words, today: date, width: int
     for month in shown:
         first = date(of, month, 1)
         x, y = (month - 1) % columns * across, (month - 1) // columns * down
-        name = f"{month}月" if words.language == "zh" else MONTHS[month - 1]
-        if month == 1:  # the year stands with its first month
-            name = f"{of}年{name}" if words.language == "zh" else f"{name} {of}"
+        # The year stands with its first month.
+        name = words.in_year(words.month(month), of) if month == 1 else words.month(month)
         axis.append((f"{x:.1f}", f"{y + 13:.1f}", name))
         for n in range(monthrange(of, month)[1]):
             day, place = first + timedelta(days=n), first.weekday() + n
@@ -232,9 +231,8 @@ def _months(shown: Weeks, words: Words, step: float) -> list[tuple[str, str, str
         x, begins = LEFT + week * step, day.day <= 7
         soon = any(later.day <= 7 for later in sundays[1 : 1 + int(YEAR_PX / step)])
         if (begins or (week == 0 and not soon)) and x >= free:
-            name = f"{day.month}月" if words.language == "zh" else MONTHS[day.month - 1]
-            if day.year != named:  # the year stands with its first month
-                name = f"{day.year}年{name}" if words.language == "zh" else f"{name} {day.year}"
+            # The year stands with its first month.
+            name = words.month(day.month) if day.year == named else words.in_year(words.month(day.month), day.year)
             labels.append((f"{x:.1f}", "12", name))
             free = x + (YEAR_PX if day.year != named else 34)
             named = day.year

@@ -76,35 +76,34 @@ class Words:
 
     def short_day(self, moment: date) -> str:
         """5月20日 · 20 May."""
-        return (
-            f"{moment.month}月{moment.day}日" if self.language == "zh" else f"{moment.day} {MONTHS[moment.month - 1]}"
-        )
+        month = self.month(moment.month)
+        return f"{month}{moment.day}日" if self.language == "zh" else f"{moment.day} {month}"
+
+    def month(self, number: int) -> str:
+        """5月 · May."""
+        return f"{number}月" if self.language == "zh" else MONTHS[number - 1]
+
+    def in_year(self, text: str, year: int) -> str:
+        """2025年5月 · May 2025; of "" the year alone."""
+        return f"{year}年{text}" if self.language == "zh" else f"{text} {year}".strip()
 
     def near_day(self, moment: date) -> str:
         """5月20日 · 20 May; with its year where that is another."""
-        if self.year in (0, moment.year):
-            return self.short_day(moment)
-        return (
-            f"{moment.year}年{self.short_day(moment)}"
-            if self.language == "zh"
-            else f"{self.short_day(moment)} {moment.year}"
-        )
+        day = self.short_day(moment)
+        return day if self.year in (0, moment.year) else self.in_year(day, moment.year)
 
     def as_exactly(self, iso: str) -> str:
         """A day, a month or a year, as it was said: 2022-05 is 2022年5月."""
         year, month, day = ([int(part) for part in iso.split("-")] + [0, 0])[:3]
         if day:
             return self.near_day(date(year, month, day))
-        if self.language == "zh":
-            return f"{year}年{month}月" if month else f"{year}年"
-        return f"{MONTHS[month - 1]} {year}" if month else f"{year}"
+        return self.in_year(self.month(month) if month else "", year)
 
     def day(self, moment: date) -> str:
         """2025年5月20日 周二 · Tue, 20 May 2025."""
         weekday = WEEKDAYS[self.language][moment.weekday()]
-        if self.language == "zh":
-            return f"{moment.year}年{moment.month}月{moment.day}日 {weekday}"
-        return f"{weekday}, {moment.day} {MONTHS[moment.month - 1]} {moment.year}"
+        day = self.in_year(self.short_day(moment), moment.year)
+        return f"{day} {weekday}" if self.language == "zh" else f"{weekday}, {day}"
 
     def moment(self, moment: datetime) -> str:
         """2025年5月20日 15:03 · 20 May 2025, 15:03."""
@@ -119,13 +118,12 @@ class Words:
             return self.day(start) if is_whole else f"{self.day(start)} {start:%H:%M}–{end:%H:%M}"
         if not is_whole:
             return f"{self.day(start)} {start:%H:%M} – {self.day(end)} {end:%H:%M}"
-        is_zh, next_day = self.language == "zh", end + timedelta(days=1)
-        if start.day == next_day.day == 1 and start.year == end.year:
+        if start.day == (end + timedelta(days=1)).day == 1 and start.year == end.year:
             if (start.month, end.month) == (1, 12):
-                return f"{start.year}年" if is_zh else f"{start.year}"
+                return self.in_year("", start.year)
             if start.month == end.month:
-                return f"{start.year}年{start.month}月" if is_zh else f"{MONTHS[start.month - 1]} {start.year}"
+                return self.in_year(self.month(start.month), start.year)
         if start.year == end.year:
-            first, last = self.short_day(start), self.short_day(end)
-            return f"{start.year}年{first}–{last}" if is_zh else f"{first} – {last} {end.year}"
+            between = "–" if self.language == "zh" else " – "
+            return self.in_year(f"{self.short_day(start)}{between}{self.short_day(end)}", end.year)
         return f"{self.day(start)} – {self.day(end)}"
