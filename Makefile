@@ -80,8 +80,7 @@ sayings: $(VENV)/.installed-dev  ## weigh the examples of moechat/reading anew, 
 	$(PY) -m benchmarks.fit_sayings
 
 docs: $(VENV)/.installed         ## what is written from the code: docs/configuration.md, docs/commands.md, the map
-	$(PY) -m moechat.settings.config > docs/configuration.md
-	$(PY) -m moechat.cli.reference > docs/commands.md
+	$(PY) docs/reference.py
 	$(PY) docs/map.py
 
 $(PY):

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
+from docs import reference
 from moechat import __version__
 from moechat.cli import main as cli
-from moechat.cli import reference as cli_reference
 from moechat.settings.prompts import TEMPLATES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,7 +86,7 @@ def test_the_transcript_of_a_readme_is_what_the_program_prints(
 
 def test_the_page_of_commands_is_the_one_that_make_docs_writes() -> None:
     written = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
-    assert written == cli_reference.reference(), "run `make docs`"
+    assert written == reference.command_line(), "run `make docs`"
 
 
 def test_every_option_has_a_word_of_help() -> None:

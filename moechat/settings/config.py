@@ -1,4 +1,4 @@
-"""The settings as they are read, checked and saved, and docs/configuration.md.
+"""The settings as they are read, checked and saved.
 
 Three sources, the later wins: ``config.yaml``, a character's ``overrides``, the environment
 (``MOECHAT_<SECTION>__<KEY>``). Keys are never in the file (``service_keys``); ``key_env`` names a variable for one. A character's
@@ -8,16 +8,13 @@ folder may come from a stranger, so it cannot say where messages or keys are sen
 from __future__ import annotations
 
 import io
-import json
 import os
-import re
-import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, PrivateAttr, ValidationError
+from pydantic import PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from ruamel.yaml import YAML
 
@@ -25,7 +22,6 @@ from moechat.errors import ConfigError, DataError, MoeChatError, together
 from moechat.model import Layer
 from moechat.settings import schema
 from moechat.settings.faults import ENVIRONMENT, PREFIX, explained, near, unknown
-from moechat.settings.home import defaults_folder
 from moechat.store import plain, records
 
 # Names under which people write a key into a file; refused without showing the value.
@@ -327,89 +323,3 @@ def save_setting(path: Path, section: str, key: str, value: object) -> Config:
         records.replace(path, text.getvalue().encode())
         path.chmod(mode)
     return config
-
-
-# --- docs/configuration.md, written from the schema and from what config.yaml says of each key ----------------------
-
-_LEGEND = re.compile(r" *#   (\w+): (.*) · (.*)")
-_COMMENT = re.compile(r" *# (.*)")
-_KEY = re.compile(r"( *)(\w+):")
-
-
-def meanings(text: str) -> dict[str, tuple[str, ...]]:
-    """What config.yaml says of each dotted key: the comment lines above it, Chinese and English.
-
-    A key of a recipe stands in the legend above all recipes, and here by its last name alone.
-    """
-    by_key: dict[str, tuple[str, ...]] = {}
-    path: list[str] = []
-    comments: list[str] = []
-    for line in text.splitlines():
-        if legend := _LEGEND.fullmatch(line):
-            name, zh, en = legend.groups()
-            by_key[name] = (zh, en)
-        elif comment := _COMMENT.fullmatch(line):
-            comments.append(comment[1])
-        elif key := _KEY.match(line):
-            path[len(key[1]) // 2 :] = [key[2]]
-            by_key[".".join(path)] = tuple(comments)
-            comments = []
-        else:
-            comments = []
-    return by_key
-
-
-_BOUNDS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
-
-
-def reference() -> str:
-    """docs/configuration.md: every section as a table of keys, defaults and meanings."""
-    by_key = meanings((defaults_folder() / "config.yaml").read_text(encoding="utf-8"))
-    parts = [
-        "# 配置 · Configuration\n\n"
-        "Written by `make docs` from `config.yaml` and `moechat/settings/schema.py`; do not edit.\n\n"
-        "设置在 `config.yaml`；角色的 `character.yaml` 可在 `overrides:` 下覆盖一部分；环境变量 "
-        "`MOECHAT_<SECTION>__<KEY>` 最优先。\n\n"
-        "Settings are in `config.yaml`; a character's `character.yaml` may override some under `overrides:`; the "
-        "environment (`MOECHAT_<SECTION>__<KEY>`, e.g. `MOECHAT_RECALL__RECIPES__EVENTS__LIMIT`) comes first. A "
-        "character's folder may come from a stranger: it cannot set where messages and keys go. Keys are never in this "
-        "file: one that is entered on the page goes into the system's keyring, or where there is none into "
-        "`service_keys.json` in the data folder, for its owner's eyes alone; `key_env` names an environment variable.\n"
-    ]
-    for name, field in Config.model_fields.items():
-        allowed = CHARACTER_MAY_SET.get(name, frozenset())
-        may = "all keys" if allowed is None else ", ".join(f"`{key}`" for key in sorted(allowed)) or "none"
-        rows = "".join(_rows(field.default, name, by_key))
-        parts.append(
-            f"\n## `{name}`\n\n{' · '.join(by_key[name])}\n\nA character may override: {may}.\n\n"
-            f"| key | default, range | 含义 | meaning |\n|---|---|---|---|\n{rows}"
-        )
-    return "".join(parts)
-
-
-def _rows(section: BaseModel, path: str, by_key: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    for name, field in type(section).model_fields.items():
-        default, key = getattr(section, name), f"{path}.{name}"
-        if field.description:  # of an old configuration, and not in config.yaml
-            zh, en = field.description.split("\n")
-        else:
-            zh, en = (text.replace("|", "\\|") for text in by_key.get(key) or by_key[name])
-        bounds = (
-            f" {sign} {getattr(one, of)}" for of, sign in _BOUNDS.items() for one in field.metadata if hasattr(one, of)
-        )
-        is_shown = not (field.description or isinstance(default, BaseModel))
-        shown = f"`{_written(name, default)}`{','.join(bounds)}" if is_shown else ""
-        yield f"| `{key.partition('.')[2]}` | {shown} | {zh} | {en} |\n"
-        if isinstance(default, BaseModel):
-            yield from _rows(default, key, by_key)
-
-
-def _written(name: str, value: object) -> str:
-    """A default as it stands in YAML."""
-    if value is None and "threshold" in name:
-        return "auto"
-    return json.dumps(value, ensure_ascii=False)
-
-
-if __name__ == "__main__":  # python -m moechat.settings.config prints docs/configuration.md
-    sys.stdout.write(reference())

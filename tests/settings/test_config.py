@@ -11,8 +11,8 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
+from docs import reference
 from moechat.errors import ConfigError, DataError
-from moechat.settings import config as settings
 from moechat.settings.config import Config, load, save_setting
 from moechat.settings.home import defaults_folder
 
@@ -269,7 +269,7 @@ def test_config_yaml_has_the_defaults() -> None:
 
 
 def test_config_yaml_says_of_every_key_what_it_means_in_two_languages() -> None:
-    by_key = settings.meanings(packaged())
+    by_key = reference.meanings(packaged())
     for key in keys_of(offered(Config())):
         if not re.match(r"recall\.recipes\.\w+\.", key):  # in the legend above them
             zh, en = by_key[key]
@@ -278,11 +278,13 @@ def test_config_yaml_says_of_every_key_what_it_means_in_two_languages() -> None:
 
 
 def test_the_reference_is_up_to_date(root: Path) -> None:
-    assert (root / "docs" / "configuration.md").read_text(encoding="utf-8") == settings.reference(), "run make docs"
+    assert (root / "docs" / "configuration.md").read_text(encoding="utf-8") == reference.configuration(), (
+        "run make docs"
+    )
 
 
 def test_every_meaning_is_told_in_both_languages() -> None:
-    lines = [line for line in settings.reference().splitlines() if line.startswith("| `")]
+    lines = [line for line in reference.configuration().splitlines() if line.startswith("| `")]
     assert len(lines) > 50
     for line in lines:
         *_, zh, en, _ = (part.strip() for part in line.replace("\\|", "/").split("|"))
