@@ -1,8 +1,9 @@
 """Do the tests bite? ``python -m tests.mutants --count 100 --seed 1``: small faults, drawn evenly from all rooms, are tried one
 by one, and the room's own tests run on each. A fault that no test sees has survived. ``--room rules --count 12`` asks one room.
 
-First each room's tests run once without a fault, and it is taken down which lines each of them reaches. A mutant then meets
-those that pass and reach its line, the quickest first, until one fails or its time is up.
+First a room's tests run once without a fault, those first whose file names what is changed, and it is taken down which lines
+each of them reaches. A mutant then meets those that pass and reach its line, the quickest first, until one fails or its time is
+up. One that none of them reaches may still keep its module, or what imports it, from being read.
 """
 
 from __future__ import annotations
@@ -93,17 +94,12 @@ def row_of(mutant: Mutant, outcome: str) -> Row:
     return {"key": mutant.key, "outcome": outcome, "operator": mutant.operator, "at": at, "diff": "\n".join(diff)}
 
 
-def tried(
-    chosen: list[Mutant], modules: Sequence[str], tests: Sequence[str], folder: Path, within: float = math.inf
-) -> Iterator[Row]:
+def tried(chosen: list[Mutant], tests: Sequence[str], folder: Path, within: float = math.inf) -> Iterator[Row]:
     """One row a mutant."""
-    baseline = measured(modules, tests, folder, within)
+    baseline = measured(chosen, tests, folder, within)
     print(f"{' '.join(tests)}: {len(baseline.seconds)} tests pass", file=sys.stderr, flush=True)
-    to_be_imported = [one for one in chosen if one.place.function is None]
     reached = {one.key: one for one in chosen if one.place.function and baseline.tests_for(one)}
-    for mutant in chosen:
-        if mutant.place.function and mutant.key not in reached:
-            yield row_of(mutant, "not reached")
+    to_be_imported = [one for one in chosen if one.key not in reached]
 
     def job(session: Session) -> Iterator[tuple[str, int]]:
         yield from ((one.key, session.outcome(one, baseline)) for one in reached.values())
@@ -115,7 +111,8 @@ def tried(
             yield row_of(reached[key], OUTCOMES[status])
     for mutant in to_be_imported:
         statuses = list(in_session(tests, folder, lambda session, one=mutant: [session.outcome(one, baseline)], mutant))
-        yield row_of(mutant, OUTCOMES[statuses[0]] if statuses else "killed")  # None: it cannot be imported.
+        killed = not statuses or OUTCOMES[statuses[0]] == "killed"  # Without one it cannot be imported.
+        yield row_of(mutant, "killed" if killed else "survived" if baseline.tests_for(mutant) else "not reached")
 
 
 def run(arguments: argparse.Namespace) -> Iterator[Row]:
@@ -134,7 +131,7 @@ def run(arguments: argparse.Namespace) -> Iterator[Row]:
         yield from (rows[mutant.key] for mutant in chosen if mutant.key in rows)
         left = [mutant for mutant in chosen if mutant.key not in rows]
         with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-            for row in tried(left, modules, tests_of(room), Path(folder), arguments.within) if left else ():
+            for row in tried(left, tests_of(room), Path(folder), arguments.within) if left else ():
                 if file:
                     with file.open("a", encoding="utf-8") as lines:
                         print(json.dumps(row, ensure_ascii=False), file=lines)
@@ -150,7 +147,11 @@ def main() -> int:
     )
     parser.add_argument("--module", default="", help="of this module alone: moechat/store/log.py")
     parser.add_argument(
-        "--within", type=float, default=math.inf, metavar="S", help="of tests for one mutant: so many seconds"
+        "--within",
+        type=float,
+        default=math.inf,
+        metavar="S",
+        help="of tests for one mutant, and for each of finding them: so many seconds",
     )
     parser.add_argument("--json", action="store_true", help="one object a mutant")
     parser.add_argument("--resume", metavar="FILE", help="write the rows here, and go on where they end")

@@ -47,6 +47,11 @@ class Mutant:
     source: str
     key: str
 
+    @property
+    def stem(self) -> str:
+        """The module's name without what it lies in."""
+        return self.module.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]
+
 
 def called(node: ast.AST) -> str:
     """The last name of what is called, "" for all else."""

@@ -83,13 +83,24 @@ class Session:
         item.ihook.pytest_runtest_protocol(item=item, nextitem=self.items[following] if following else None)
         return list(self.reports)
 
-    def measure(self, modules: Sequence[str]) -> Iterator[Baseline]:
-        """Run every test and note which lines of the modules it reaches."""
-        include = [str(ROOT / name) for name in modules]
+    def nearest(self, mutants: Sequence[Mutant]) -> list[str]:
+        """All tests, those first whose file names what most of the mutants change: the function, or else the module."""
+        files = {item.path: item.path.read_text(encoding="utf-8") for item in self.items.values()}
+        names = [one.place.function[0].split(".")[-1] if one.place.function else one.stem for one in mutants]
+        far = {path: sum(name not in text for name in names) for path, text in files.items()}
+        return sorted(self.items, key=lambda test: far[self.items[test].path])
+
+    def measure(self, mutants: Sequence[Mutant], within: float) -> Iterator[Baseline]:
+        """Run the tests, the nearest first, and note which lines of the mutants' modules each reaches; no more of them than last
+        ``within`` seconds a mutant."""
+        include = sorted({str(ROOT / one.module) for one in mutants})
         coverage = Coverage(data_file=None, include=include, config_file=False)
         coverage.start()
         seconds: dict[str, float] = {}
-        for test, following in pairs(list(self.items)):
+        until = time.process_time() + within * len(mutants)
+        for test, following in pairs(self.nearest(mutants)):
+            if time.process_time() > until:
+                break
             coverage.switch_context(test)
             begun = time.process_time()
             reports = self.reports_of(test, following)
@@ -103,7 +114,7 @@ class Session:
             }
             for file in data.measured_files()
         }
-        yield Baseline(seconds, reached)
+        yield Baseline(seconds, reached, within)
 
     def outcome(self, mutant: Mutant, baseline: Baseline) -> int:
         """How the tests, as they are collected, take the mutant; the fault goes when the child process ends."""
@@ -162,14 +173,14 @@ def in_session(
     os.waitpid(pid, 0)
 
 
-def measured(modules: Sequence[str], tests: Sequence[str], folder: Path, within: float = math.inf) -> Baseline:
-    [row] = in_session(tests, folder, lambda session: map(asdict, session.measure(modules)))
-    return Baseline(**row | {"within": within})
+def measured(mutants: Sequence[Mutant], tests: Sequence[str], folder: Path, within: float = math.inf) -> Baseline:
+    [row] = in_session(tests, folder, lambda session: map(asdict, session.measure(mutants, within)))
+    return Baseline(**row)
 
 
 def pairs(tests: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     """Each test with the one that follows it."""
-    return zip(tests, [*tests[1:], None], strict=True)
+    return zip(tests, [*tests, None][1:], strict=True)
 
 
 class Importer(importlib.abc.MetaPathFinder, importlib.machinery.SourceFileLoader):
