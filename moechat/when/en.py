@@ -116,7 +116,7 @@ def weeks_on(match: Match, ctx: TextContext) -> list[Piece]:
     else:
         start = shapes.coming_weekday(ctx, weekday_of(word))
         start -= 7 * p.DAY * (start == ctx.today + 7 * p.DAY)  # said on a Tuesday, Tuesday week is a week today
-    return p.piece(match, 4, fixed=p.day(start + 7 * weeks * p.DAY), forward=True)
+    return p.piece(match, 4, fixed=p.day(start + 7 * weeks * p.DAY))
 
 
 def weeks_back(match: Match, ctx: TextContext) -> list[Piece]:
@@ -140,10 +140,10 @@ def second_one(match: Match, ctx: TextContext) -> list[Piece]:
         return shapes.relative_weekend(match, ctx, ahead)
     if what in _UNITS:
         rank, cycle = _UNITS[what]
-        return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle, ahead), forward=ahead > 0)
+        return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle, ahead))
     nearest = shapes.coming_weekday if ahead > 0 else shapes.latest_weekday
     day = nearest(ctx, weekday_of(what)) + (7 if ahead > 0 else -7) * p.DAY
-    return p.piece(match, 4, fixed=p.day(day), forward=ahead > 0)
+    return p.piece(match, 4, fixed=p.day(day))
 
 
 def later(match: Match, ctx: TextContext) -> list[Piece]:
@@ -153,7 +153,7 @@ def later(match: Match, ctx: TextContext) -> list[Piece]:
         whole = next(p.in_days(*PARTS[word])(p.day(ctx.today)))
     else:
         whole = p.cycle_of(ctx.now, "day" if word in ("today", "day") else _UNITS[word][1])
-    return p.piece(match, 4, fixed=Period(max(ctx.now, whole.start), whole.stop, "range"), forward=True)
+    return p.piece(match, 4, fixed=Period(max(ctx.now, whole.start), whole.stop, "range"))
 
 
 def part_of_year(match: Match, ctx: TextContext) -> list[Piece]:
@@ -192,7 +192,7 @@ def trailing(match: Match, ctx: TextContext) -> list[Piece]:
     least, most, unit = amount
     ahead = match["tword"].lower() in ("next", "coming")
     length = least if "couple" in count.lower() else most
-    return p.piece(match, 4, fixed=shapes.trailing(ctx, unit, length, ahead=ahead), forward=ahead)
+    return p.piece(match, 4, fixed=shapes.trailing(ctx, unit, length, ahead=ahead))
 
 
 def past_counted(match: Match, ctx: TextContext) -> list[Piece]:
@@ -211,9 +211,9 @@ def relative_day(match: Match, ctx: TextContext) -> list[Piece]:
     fixed = p.day(ctx.today + ahead * p.DAY)
     if compiled("ni(?:ght|te)|evening").search(word):
         fixed = fixed if ahead else shapes.today(ctx, night[0], forward_en(match.string, ctx.use))
-        return p.piece(match, 3, fixed=next(p.in_days(*night)(fixed)), forward=ahead > 0)
+        return p.piece(match, 3, fixed=next(p.in_days(*night)(fixed)))
     same = p.same_day(ctx.today) if ahead == 0 else None
-    return p.piece(match, 4, fixed=fixed, within=same, forward=ahead > 0)
+    return p.piece(match, 4, fixed=fixed, within=same)
 
 
 def this_part(match: Match, ctx: TextContext) -> list[Piece]:
@@ -232,7 +232,7 @@ def relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
     if unit in ("quarter", "semester"):
         return (shapes.relative_quarter if unit == "quarter" else shapes.relative_term)(match, ctx, ahead)
     rank, cycle = _UNITS[unit]
-    return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle, ahead), forward=ahead > 0)
+    return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle, ahead))
 
 
 _UNITS: dict[str, tuple[float, p.Cycle]] = {"week": (5, "week"), "month": (6, "month"), "year": (8, "year")}
@@ -247,7 +247,7 @@ def relative_weekday(match: Match, ctx: TextContext) -> list[Piece]:
         day = shapes.coming_weekday(ctx, weekday)
     else:
         day = p.week(ctx.now, ahead).start + weekday * p.DAY
-    return p.piece(match, 4, fixed=p.day(day), forward=ahead > 0)
+    return p.piece(match, 4, fixed=p.day(day))
 
 
 def weekday_before_last(match: Match, ctx: TextContext) -> list[Piece]:
@@ -276,7 +276,7 @@ def relative_name(match: Match, ctx: TextContext) -> list[Piece]:
         inside = list(within(p.year(ctx.now.year + ahead)))
         for period in reversed(inside) if is_past else inside:
             if period.stop <= ctx.today if is_past else period.start > ctx.now:
-                return p.piece(match, rank, fixed=period, forward=not is_past)
+                return p.piece(match, rank, fixed=period)
     return []
 
 

@@ -196,7 +196,6 @@ def _settle(group: Group, chosen: tuple[Period, list[tuple[float, Period]]] | No
 def place(group: Group, ctx: TextContext, forward: bool | None) -> None:
     """Resolve by itself: the latest occurrence that has begun, or the next one that has not ended; where nothing tells, the next
     one if it is not more than twice as far as the latest, or within ten days."""
-    forward = True if any(piece.forward for piece in group.steps) else forward
     core = group.core
     if not core:
         return
@@ -238,8 +237,10 @@ def _from_plan(
 def _winter(
     core: Sequence[Piece], chosen: tuple[Period, list[tuple[float, Period]]] | None, ctx: TextContext
 ) -> tuple[Period, list[tuple[float, Period]]] | None:
-    """今年冬天, before December, is the winter that ended this year."""
-    if not chosen or chosen[0].unit != "season" or chosen[0].start <= ctx.now or not core[0].fixed or len(core) < 2:
+    """今年冬天, before December, is the winter that ended this year; 明年冬天 is not."""
+    if not chosen or chosen[0].unit != "season" or chosen[0].start <= ctx.now or len(core) < 2:
+        return chosen
+    if not core[0].fixed or core[0].fixed.start > ctx.now:
         return chosen
     before = replace(core[0].fixed, start=core[0].fixed.start - timedelta(days=366), stop=core[0].fixed.start)
     trail = [(core[0].rank, core[0].fixed)]

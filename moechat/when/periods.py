@@ -93,7 +93,6 @@ class Piece:
     cycle: Cycle | None = None
     shift: Shift | None = None
     leads: bool = False
-    forward: bool = False
 
 
 Match = re.Match[str]
@@ -109,10 +108,9 @@ def piece(
     cycle: Cycle | None = None,
     shift: Shift | None = None,
     leads: bool = False,
-    forward: bool = False,
 ) -> list[Piece]:
     """A rule's usual result: one piece where its pattern was match."""
-    return [Piece(match.span(), rank, fixed, within, cycle, shift, leads, forward)]
+    return [Piece(match.span(), rank, fixed, within, cycle, shift, leads)]
 
 
 def day(moment: datetime, count: int = 1, unit: str = "day") -> Period:

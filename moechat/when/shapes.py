@@ -295,7 +295,7 @@ def relative_term(match: Match, ctx: TextContext, ahead: int) -> list[Piece]:
     y, m = ctx.now.year, ctx.now.month
     number, in_autumn = divmod(2 * (y - (m == 1)) + (m == 1 or m > 8) + ahead, 2)
     fixed = p.months(number, 9, 5, "season") if in_autumn else p.months(number, 2, 6, "season")
-    return p.piece(match, 7, fixed=fixed, forward=ahead > 0)
+    return p.piece(match, 7, fixed=fixed)
 
 
 def today(ctx: TextContext, first: int, is_plan: bool | None) -> Period:
@@ -322,7 +322,7 @@ def relative_weekend(match: Match, ctx: TextContext, ahead: int, *, is_past: boo
     period = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
     if ahead == 0 and is_past and period.start > ctx.now:
         period = p.day(period.start - 7 * p.DAY, 2, "weekend")
-    return p.piece(match, 4.5, fixed=period, forward=ahead > 0)
+    return p.piece(match, 4.5, fixed=period)
 
 
 def festival(match: Match, name: str, *, whole: bool) -> list[Piece]:
@@ -374,13 +374,12 @@ def vague(
 def distance(match: Match, ctx: TextContext, amount: Amount, sign: int, *, names_weekday: bool = False) -> list[Piece]:
     """三天前, two weeks from now. Where a weekday is named beside weeks (三周前的周二), it is looked for in that week."""
     least, most, unit = amount
-    ahead = sign > 0
     if unit == "weekend":
         return relative_weekend(match, ctx, sign * round(least))
     if unit == "week" and least == most and names_weekday:
-        return p.piece(match, 5, fixed=p.week(ctx.now + sign * least * 7 * p.DAY), forward=ahead)
+        return p.piece(match, 5, fixed=p.week(ctx.now + sign * least * 7 * p.DAY))
     rank = {"year": 8, "month": 6, "week": 4, "day": 4}.get(unit, 2)
-    return p.piece(match, rank, fixed=away(ctx, unit, least, most, sign), forward=ahead)
+    return p.piece(match, rank, fixed=away(ctx, unit, least, most, sign))
 
 
 def in_future(match: Match, ctx: TextContext, amount: Amount | None) -> list[Piece]:
@@ -388,7 +387,7 @@ def in_future(match: Match, ctx: TextContext, amount: Amount | None) -> list[Pie
     if not amount:
         return []
     least, most, unit = amount
-    return p.piece(match, 4, fixed=away(ctx, unit, least, most, 1), forward=True)
+    return p.piece(match, 4, fixed=away(ctx, unit, least, most, 1))
 
 
 def change(match: Match, shift: p.Shift, *, leads: bool = False) -> list[Piece]:

@@ -98,7 +98,7 @@ def trailing(match: Match, ctx: TextContext) -> list[Piece]:
         return []
     _, most, unit = amount
     if match["span2"] and "内" in match.group() and forward_zh(match.string, ctx.use):
-        return p.piece(match, 4, fixed=shapes.trailing(ctx, unit, most, ahead=True), forward=True)
+        return p.piece(match, 4, fixed=shapes.trailing(ctx, unit, most, ahead=True))
     fixed = shapes.trailing(ctx, unit, most)
     if match.group()[0] in "前上" and fixed.days > 1:
         fixed = Period(fixed.start, ctx.today, fixed.unit)  # 前三天, as 前几天, ends before today
@@ -149,11 +149,11 @@ def beside_week(match: Match, ctx: TextContext) -> list[Piece]:
 def soon(match: Match, ctx: TextContext) -> list[Piece]:
     """过几天, and 待会儿 where plans are remembered."""
     if match.group() == "过两天":
-        return p.piece(match, 4, fixed=p.day(ctx.today + 2 * p.DAY), forward=True)
+        return p.piece(match, 4, fixed=p.day(ctx.today + 2 * p.DAY))
     if match.group().endswith(("天", "阵子")):
-        return p.piece(match, 4, fixed=p.day(ctx.today + p.DAY, 7, "range"), forward=True)
+        return p.piece(match, 4, fixed=p.day(ctx.today + p.DAY, 7, "range"))
     fixed = Period(ctx.now, ctx.now + p.SECOND * 10800, "hour")
-    return p.piece(match, 4, fixed=fixed, forward=True) if ctx.use == "writing" else []
+    return p.piece(match, 4, fixed=fixed) if ctx.use == "writing" else []
 
 
 _PART = "|".join(sorted(PARTS, key=len, reverse=True))
@@ -164,7 +164,7 @@ _AWAKE = r"(?:熬夜|通宵|失眠|睡不着|没睡)[^，。！？]{0,5}$"
 def relative_day(match: Match, ctx: TextContext) -> list[Piece]:
     ahead = REL_DAYS[match["rday"]]
     if ahead:
-        return p.piece(match, 4, fixed=p.day(ctx.today + ahead * p.DAY), forward=ahead > 0)
+        return p.piece(match, 4, fixed=p.day(ctx.today + ahead * p.DAY))
     part = compiled(_PART).match(match.string, match.end())
     fixed = shapes.today(ctx, PARTS[part.group()][0] if part else 0, forward_zh(match.string, ctx.use))
     return p.piece(match, 4, fixed=fixed, within=p.same_day(ctx.today))

@@ -90,6 +90,12 @@ def test_the_granularity_is_the_unit_that_the_phrase_speaks_in(text: str, granul
     assert resolve(text, WEDNESDAY)[0].granularity == granularity
 
 
+@pytest.mark.parametrize(("text", "year"), [("今年冬天", 2024), ("明年冬天", 2026), ("我去年说的明年冬天", 2026)])
+def test_only_the_winter_of_a_year_that_has_begun_may_be_over(text: str, year: int) -> None:
+    winter = resolve(text, WEDNESDAY)[-1]
+    assert (winter.start.year, winter.start.month, winter.end.year) == (year, 12, year + 1)
+
+
 def test_offsets_hold_in_traditional_and_mixed_text() -> None:
     for text in ("我們上週三聊了什麼", "Caroline在6月去了哪里", "remember 上周三 and last Friday"):
         for span in resolve(text, WEDNESDAY):
