@@ -393,5 +393,5 @@ def _sum_of_counts(table: Bytes) -> int:
     total = 0
     for i in range(1, LONGEST_COUNT + 1):
         places = (after - i)[after - i > before]
-        total += int((table[places] - np.uint8(ord("0"))).sum(dtype=np.int64)) * 10 ** (i - 1)
+        total += int((table[places] - np.uint8(ord("0"))).sum()) * 10 ** (i - 1)
     return total
