@@ -42,6 +42,16 @@ def test_what_another_does_not_take_and_what_is_a_taste_is_not_the_users(text: s
     assert not [fact for fact in kept(text) if "cannot have" in fact or "不能碰" in fact or "user is" in fact]
 
 
+def test_what_a_body_does_not_take_in_play_in_jest_or_in_a_question_is_no_fact() -> None:
+    assert kept("昨天聚餐，吃了芒果嘴就肿") == ["用户不能碰芒果"]
+    for text in (
+        "昨天聚餐，我装作吃了芒果嘴就肿",
+        "昨天聚餐，吃了芒果嘴就肿，开玩笑的",
+        "昨天聚餐，我吃了芒果嘴会肿吗？",
+    ):
+        assert kept(text) == [], text
+
+
 def test_a_food_is_masked_and_what_only_looks_like_one_is_not() -> None:
     assert (
         foods.besides("Kiwi makes my coeliac gut swell like a melon", "○", "●") == "○ makes my ● gut swell like a melon"

@@ -409,6 +409,21 @@ def test_values_in_other_words_are_read() -> None:
     assert understanding.events[0].importance == 0.7
 
 
+@pytest.mark.parametrize(
+    ("polarity", "senses"),
+    [
+        (1, ["positive", "Positive ", "+", "+1", "1", "肯定", True, None, 1, 2.0]),
+        (-1, ["negative", "-", "-1", "−1", "否定", False, -1, -0.5]),
+    ],
+)
+def test_a_sense_is_read_however_a_model_writes_it(polarity: int, senses: list[object]) -> None:
+    for sense in senses:
+        fact = {"text": "用户喜欢香菜", "keyword": "喜好", "target": "香菜", "polarity": sense, "sources": "1"}
+        answer = {"exchanges": [{"id": "[1]", "tag": "用户说到香菜"}], "facts": [fact]}
+        understanding = understand(answering(json.dumps(answer, ensure_ascii=False)), exchange("香菜"))
+        assert [one.polarity for one in understanding.facts] == [polarity], sense
+
+
 def test_an_answer_that_cannot_be_used_is_asked_for_once_more_with_the_reason() -> None:
     model = answering("I am sorry, I cannot.", said())
     assert understand(model, exchange("我住在杭州")).tags == {"x1": "用户说了第1件事"}
