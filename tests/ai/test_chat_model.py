@@ -346,6 +346,13 @@ def test_a_request_that_fails_in_every_form_teaches_nothing_about_forms():
         assert server.chats[-1]["response_format"]["type"] == "json_schema"
 
 
+def test_a_prompt_that_is_too_long_is_not_asked_again_in_a_simpler_form():
+    with ModelServer([Refuse(400, "This model's maximum context length is 8192 tokens."), '{"a": "b"}']) as server:
+        with pytest.raises(ModelError) as failed:
+            model_of(server).complete(ASKED.messages, schema=SCHEMA, timeout_s=PATIENCE_S)
+        assert failed.value.kind == "context_full" and len(server.chats) == 1
+
+
 def test_an_answer_without_a_schema_is_plain_text_without_thoughts():
     with ModelServer([Say("<think>想</think> 一句话。")]) as server:
         assert model_of(server).complete(ASKED.messages, timeout_s=PATIENCE_S) == "一句话。"
