@@ -34,7 +34,7 @@ def month(language: str, now: datetime) -> list[SampleExchange]:
         day = now.date() - timedelta(days=int(row["days_ago"]))
         at = datetime.combine(day, time.fromisoformat(row["at"]), now.tzinfo)
         exchanges.append(SampleExchange(at, row["user"], row["char"]))
-    return sorted(exchanges, key=lambda exchange: exchange.at)
+    return exchanges
 
 
 def fill(agent: Agent, exchanges: list[SampleExchange]) -> list[str]:

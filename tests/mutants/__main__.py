@@ -29,7 +29,7 @@ TESTS = {
     "curation": ["tests/curation", "tests/cli/test_cli_memories.py", "tests/compat/test_foreign_past.py"],
     "index": ["tests/index", "tests/memory/test_entities.py"],
     "bench": ["tests/bench", "tests/rules/test_blind.py"],
-    "demo": ["tests/cli", "tests/web/test_web.py"],
+    "demo": ["tests/demo", "tests/cli", "tests/web/test_web.py"],
     "encoder": ["tests/ai"],
     "house": [
         "tests/house",
