@@ -190,6 +190,30 @@ def test_the_order_of_day_and_month_is_told_by_the_whole_file(tmp_path: Path) ->
         dates("13/03", "03/14")
 
 
+def test_what_is_no_text_in_wechat_is_named_for_what_it_is(tmp_path: Path) -> None:
+    kinds = {
+        "1": "好",
+        "3": "[图片]",
+        "34": "[语音]",
+        "43": "[视频]",
+        "47": "[表情]",
+        "49": "[链接或文件]",
+        "50": "[通话]",
+        "42": "[42]",
+    }
+    rows = [
+        f"{n},{kind},1,{1700000000 + n},好,2023-11-14 22:13:{n},Ann" for n, kind in enumerate([*kinds, "10000"], 20)
+    ]
+    sent = [
+        f"{{ type:{kind}, text: '好',is_send:1,avatar_path:'a',timestamp:{1700000000 + n},is_chatroom:0,displayname:'Ann'}},"
+        for n, kind in enumerate([*kinds, "10000"])
+    ]
+    for text in (WECHAT_TABLE + "\n".join(rows), WECHAT_PAGE + "\n".join(sent) + "]</script></html>"):
+        past = read(tmp_path, text)
+        assert [one.user for one in past.exchanges] == ["\n".join(kinds.values())]
+        assert past.left_out.total() == 1, "the notice of the system"
+
+
 def test_two_clocks_in_one_file_are_each_read_by_their_own(tmp_path: Path) -> None:
     text = (
         "3/13/23, 9:05 PM - Ann: 甲\n3/13/23, 21:07 - Bea: 乙\n3/14/23, 12:01 AM - Ann: 丙\n3/14/23, 0:02 - Bea: 丁\n"
