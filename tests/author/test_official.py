@@ -264,6 +264,7 @@ def test_search_finds_the_phrase_first_and_then_shared_words(tmp_path: Path) -> 
     (tmp_path / "data_base").mkdir()
     (tmp_path / "data_base" / "a.yaml").write_text("渡口: {text: 船, keys: [码头]}\n", "utf-8")
     assert [one.id for one in store.search("码头")] == [one.id for one in store.search("渡口")] == ["a.yaml#渡口"]
+    assert store.search("口码") == [], "no two of its words make one"
     assert [one.id for one in store.search("约定")] == ["aning"], "a fact is found by its keyword"
 
 
