@@ -92,6 +92,16 @@ def test_show_tells_the_history_the_sources_and_when_it_fades(home: Home, capsys
     assert shown["forecast"]["fades"] == "2025-05-27T15:01:00+08:00"
 
 
+def test_an_exchange_is_shown_with_its_reply_and_with_what_was_understood_of_it(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (known,), (exchange,) = listed(home, capsys), listed(home, capsys, "--kind", "exchange")
+    assert run(home, "show", exchange["id"]) == 0
+    out = capsys.readouterr().out
+    assert WORDS in out.splitlines()[0] and "\n  reply: 哎呀\n" in out
+    assert [line for line in out.splitlines() if line.startswith("  understood of it: ") and known["text"] in line]
+
+
 def test_a_memory_that_is_not_there_is_an_error_in_one_line(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(home, "show", "nothing") == 1
     assert capsys.readouterr().err == "moechat: there is no memory 'nothing'; `moechat memories list` shows them\n"
