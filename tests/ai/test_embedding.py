@@ -31,7 +31,7 @@ from moechat.ai.embedding import (
     thresholds_for,
 )  # fmt: skip
 from moechat.encoder.base import clean
-from moechat.encoder.known import DEFAULT_THRESHOLDS, Prefixes
+from moechat.encoder.known import DEFAULT_THRESHOLDS, SHIPPED_THRESHOLDS, Prefixes
 from moechat.errors import EmbeddingError, StillLoading
 from moechat.index.dense import Dense
 from moechat.model import Thresholds
@@ -457,6 +457,11 @@ def test_settings_choose_the_embedder():
     assert isinstance(endpoint, EndpointEmbedder)
     named = make_embedder({"provider": "sentence_transformers", "model": "BAAI/bge-small-zh-v1.5"})
     assert isinstance(named, SentenceTransformerEmbedder)
+
+
+def test_every_floor_is_a_likeness_that_something_can_reach():
+    for floors in (DEFAULT_THRESHOLDS, *SHIPPED_THRESHOLDS.values()):
+        assert all(0 < floor < 1 for floor in (floors.diary, floors.core, floors.lore)), floors
 
 
 @pytest.mark.parametrize(

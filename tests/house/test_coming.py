@@ -69,6 +69,17 @@ def test_a_file_of_the_world_book_may_be_called_as_that_of_a_character(home: Hom
     assert source_files.checked(home.folder / "character.yaml", "name: 小满\n") == []
 
 
+def test_json_that_is_no_card_and_no_book_is_refused_in_words(home: Home) -> None:
+    for name, text, words in (
+        ("a.json", '{"name": "小满"}', "neither a character card nor a lorebook"),
+        ("card.json", '{"entries": []}', "neither a character card nor a lorebook"),
+        ("a.json", "{", "a.json"),
+    ):
+        (fault,) = source_files.checked(home.folder / name, text)
+        assert words in str(fault) and name in str(fault)
+    assert source_files.checked(home.folder / "a.json", '{"entries": [{"keys": ["渡口"], "content": "在东岸"}]}') == []
+
+
 def test_the_model_of_a_house_is_made_as_it_is_set(home: Home) -> None:
     home.configure(chat={"base_url": "http://127.0.0.1:9/v1", "model": "tiny", "context_window": 700})
     with home.connected() as house:

@@ -221,6 +221,12 @@ def test_a_models_sentence_is_taken_where_it_is_sound(store: FileStore, core: Co
     ((asked, schema),) = model.questions
     assert "用户周末常去爬山" in asked[0].content
     assert schema is not None
+    facts = schema["properties"]["facts"]
+    assert facts["type"] == "array" and facts["items"]["type"] == "object"
+    assert {key: value["type"] for key, value in facts["items"]["properties"].items()} == {
+        "id": "integer",
+        "text": "string",
+    }
 
 
 PARTS = ["用户周末常去爬山", "用户喜欢在西湖边爬山"]
