@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> None:
 def greet(args: argparse.Namespace) -> None:
     """Her word after an absence; nothing where there is none to say."""
     with open_house(args) as house:
-        word = perform(owner.VERBS["greet"], agent_of(house, args), {})
-        tell(args, {"greeting": word and asdict(word)}, *([word.text] if word else []))
+        row = perform(owner.VERBS["greet"], agent_of(house, args), {})
+        tell(args, row, *([row["greeting"]["text"]] if row["greeting"] else []))
 
 
 def official(args: argparse.Namespace) -> None:

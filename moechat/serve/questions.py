@@ -4,7 +4,7 @@ recall with its reasons, the talks, a turn, and talk from elsewhere. Under ``/v1
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
@@ -211,11 +211,6 @@ def _exchange(exchange: Exchange) -> JsonObject:
     }  # fmt: skip
 
 
-def _greeted(agent: Agent, _: Whose) -> JsonObject:
-    word = perform(owner.VERBS["greet"], agent, {}, PASS.get())
-    return {"greeting": word and asdict(word)}
-
-
 # ---- the addresses
 
 
@@ -233,6 +228,10 @@ class Address:
     status: int = 200
 
 
+GREETING = Address(
+    "POST", "/greeting", "greeting", Whose, lambda agent, _: perform(owner.VERBS["greet"], agent, {}, PASS.get()),
+    about=owner.VERBS["greet"].about,
+)  # fmt: skip
 SEED: Sequence[Address] = (
     Address("POST", "/query", "query", Query, _query),
     Address("POST", "/query_simple", "query_simple", Query, lambda agent, values: contents(_query(agent, values))),
@@ -254,15 +253,12 @@ def router(agents: Agents, *, in_english: bool = False) -> APIRouter:
     """The routes over the agents."""
     routes, is_old = APIRouter(), None if in_english else True
 
-    def add(address: Address) -> None:
+    for address in (*SEED, *TALK, *([GREETING] if in_english else [])):
         routes.add_api_route(
             address.path, _endpoint(agents, address, in_english=in_english), methods=[address.method], name=address.name,
             description=address.about, status_code=address.status, tags=None if address in SEED else ["talk"],
             deprecated=None if address in SEED else is_old,
         )  # fmt: skip
-
-    for address in (*SEED, *TALK):
-        add(address)
 
     @routes.patch("/exchanges/{id_}", tags=["talk"], deprecated=is_old)
     def change_exchange(id_: Annotated[str, Path(max_length=100)], change: Change) -> JsonObject:
@@ -286,8 +282,6 @@ def router(agents: Agents, *, in_english: bool = False) -> APIRouter:
         with agents.lent(whose.character, whose.user) as agent:
             return {"batch": batch, **perform(owner.VERBS["take-back"], agent, {"batch": batch}, PASS.get())}
 
-    if in_english:
-        add(Address("POST", "/greeting", "greeting", Whose, _greeted, about=owner.VERBS["greet"].about))
     return routes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import NonNegativeInt
@@ -116,9 +117,10 @@ def _copied(agent: Agent, values: Copy) -> list[Memory]:
     return copied(agent.memories, values.ids, values.to.memories)
 
 
-def _greeted(agent: Agent, _: Values) -> Any:
+def _greeted(agent: Agent, _: Values) -> dict[str, Any]:
     agent.look()
-    return agent.greeting()
+    word = agent.greeting()
+    return {"greeting": word and asdict(word)}
 
 
 def _taken_back(agent: Agent, values: OneBatch) -> dict[str, int]:

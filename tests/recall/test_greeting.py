@@ -29,8 +29,8 @@ def agent(home: Home) -> Iterator[Agent]:
 
 def greeted(home: Home, agent: Agent, at: str) -> Greeting | None:
     home.clock.at = moment(at)
-    word: Greeting | None = perform(owner.VERBS["greet"], agent, {})
-    return word
+    row = perform(owner.VERBS["greet"], agent, {})["greeting"]
+    return row and Greeting(**row)
 
 
 def everything(home: Home) -> bytes:
