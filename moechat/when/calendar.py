@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from functools import lru_cache, partial
+from itertools import product
 
 from moechat.when.words import read
 
@@ -64,15 +65,10 @@ def lunar_day(year: int, month: int, day: int, *, leap: bool = False) -> date | 
 
 def lunar_date(day: date) -> tuple[int, int, bool] | None:
     """(month, day of the month, is it in a leap month) in the lunar calendar; None outside 1900-2100."""
-    for year in (day.year, day.year - 1):
-        whole = lunar_year(year)
-        if whole and day >= whole[0]:
-            first, leap, lengths = whole
-            left = (day - first).days
-            for index, length in enumerate(lengths):
-                if left < length:
-                    return index + 1 - (0 < leap <= index), left + 1, 0 < leap == index
-                left -= length
+    for year, month, leap in product((day.year, day.year - 1), range(1, 13), (False, True)):
+        whole = lunar_month(year, month, leap=leap)
+        if whole and 0 <= (passed := (day - whole[0]).days) < whole[1]:
+            return month, passed + 1, leap
     return None
 
 
