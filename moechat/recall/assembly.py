@@ -13,7 +13,7 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -303,11 +303,10 @@ def _stable(character: Character, prompts: Prompts, stable: Stable) -> list[Mess
     """What is always known, and the overview; the same words as long as the memories say the same."""
     names, called = character.names, names_of(character)
     facts = "\n".join(f"- {fragments.stated(fact, called)}" for fact in stable.facts if not called.is_name(fact))
-    promises = "\n".join(
-        f"- {fragments.event_line(episode, stable.since, called, aged=False)}" for episode in stable.promises
-    )
+    line = partial(fragments.event_line, now=stable.since, names=called, aged=False)
+    promises = "\n".join(f"- {line(episode)}" for episode in stable.promises)
     overview = sorted(stable.overview, key=lambda e: (e.event.happened[0] if e.event.happened else e.since).timestamp())
-    events = fragments.remembered(overview, stable.since, called, aged=False, times=stable.times)
+    events = "\n".join(line(episode, times=stable.times.get(episode.id, 1)) for episode in overview)
     blocks = [boundaries_block(prompts, names, stable.boundaries)] if stable.boundaries else []
     over = "\n".join(f"- {called.line(touch.formerly(one, at_length=False))}" for one in stable.over)
     if facts or promises or over:

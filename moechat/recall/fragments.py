@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from types import MappingProxyType
 from typing import Literal
 
 from moechat import when
@@ -167,8 +166,6 @@ _DOUBTED: Mapping[str, Mapping[str, str]] = {
 
 # The time before the line is that of the last of them.
 _TIMES = {"zh": "（说过{times}次，这是最近一次）", "en": " (told {times} times, this the latest)"}
-Times = Mapping[str, int]
-ONCE: Times = MappingProxyType({})
 _SOFTLY = {"zh": "（轻声，不主动提）", "en": " (softly; not raised unasked)"}
 
 
@@ -199,19 +196,10 @@ def fragments(facts: Iterable[Fact], names: Names = NAMELESS) -> str:
     return "\n".join(lines)
 
 
-def remembered(
-    episodes: Iterable[Episode], now: datetime, names: Names = NAMELESS, *, aged: bool = True, times: Times = ONCE
-) -> str:
-    """The events as lines ``{time}{place}:{event}``, in the order given, each on one line.
-
-    ``aged``: how long ago each is stands beside its time. Without it the lines say the same on another day, and of what is
-    delicate, that it is not to be raised. ``times`` are on how many days it was told, by id.
-    """
-    lines = (event_line(one, now, names, aged=aged, times=times.get(one.id, 1)) for one in episodes)
-    return "\n".join(lines)
-
-
 def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged: bool = True, times: int = 1) -> str:
+    """An event as one line ``{time}{place}:{event}``. ``aged``: how long ago it is stands beside its time. Without it the line
+    says the same on another day, and of what is delicate, that it is not to be raised. ``times``: on how many days it was told.
+    """
     event, language = episode.event, names.language
     time = dated(episode, now, language)
     if time and aged and not _goes_on(event, now):

@@ -10,7 +10,7 @@ import pytest
 
 from moechat.compat.query import event_log, fact_log
 from moechat.model import Episode, Event, Fact, FactDraft
-from moechat.recall.fragments import Names, dated, fragments, remembered
+from moechat.recall.fragments import Names, dated, event_line, fragments
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2021, 1, 8, 20, 0, tzinfo=ZONE)
@@ -68,7 +68,7 @@ def test_what_is_not_known_or_odd_in_a_fact_is_left_as_it_is() -> None:
     assert fragments([brother], ENGLISH).splitlines()[0].endswith("Joel"), "as the words have it"
     odd = fact("好", "relation", target="[{user}]")
     assert fragments([odd], Names("小棠")) == "小棠的人和事：[{user}]\n- 2021-01-05：好"
-    assert fragments([]) == remembered([], NOW) == ""
+    assert fragments([]) == ""
 
 
 def test_an_event_is_dated_as_precisely_as_it_is_known() -> None:
@@ -94,7 +94,7 @@ def test_an_event_is_dated_as_precisely_as_it_is_known() -> None:
 def test_the_day_before_an_event_is_not_in_its_words_again() -> None:
     days = [datetime(2021, 1, 7, h, tzinfo=ZONE) for h in (0, 23)]
     lines = [
-        remembered([event(text, happened=tuple(days))], NOW, names, aged=False)
+        event_line(event(text, happened=tuple(days)), NOW, names, aged=False)
         for text, names in (
             ("小棠2021年1月7日早上还了书", Names()),
             ("2021年1月7日的晚饭上小棠哭了", Names()),
@@ -123,12 +123,12 @@ def test_no_days_before_an_event_are_in_its_words_again(
 ) -> None:
     days = (datetime(2021, *first, tzinfo=ZONE), datetime(2021, *last, 23, 59, 59, tzinfo=ZONE))
     names = Names(language="en" if text.isascii() else "zh")
-    assert remembered([event(text, happened=days, precision=precision)], NOW, names, aged=False) == line
+    assert event_line(event(text, happened=days, precision=precision), NOW, names, aged=False) == line
 
 
 def test_what_goes_on_has_no_age() -> None:
     now_on = event("腿上打着石膏", happened=(NOW - timedelta(days=5), NOW + timedelta(days=20)))
-    assert "前" not in remembered([now_on], NOW)
+    assert "前" not in event_line(now_on, NOW)
 
 
 def test_events_are_time_place_and_what_happened() -> None:
@@ -137,10 +137,10 @@ def test_events_are_time_place_and_what_happened() -> None:
         event("小棠回家了"),
         event("旧事", None),
     ]
-    assert remembered(rows, NOW).splitlines() == [
+    assert [event_line(row, NOW) for row in rows] == [
         "2021-01-05 18点说起（3天前）图书馆:小棠还了书", "2021-01-08 20:00说起（今天）:小棠回家了", "旧事",
     ]  # fmt: skip
-    assert remembered(rows[:1], NOW, ENGLISH) == "told 2021-01-05 6 pm (3 days ago), 图书馆: 小棠还了书"
+    assert event_line(rows[0], NOW, ENGLISH) == "told 2021-01-05 6 pm (3 days ago), 图书馆: 小棠还了书"
 
 
 def test_log_lines_read_as_the_samples_of_the_seed() -> None:
@@ -156,7 +156,7 @@ def test_log_lines_read_as_the_samples_of_the_seed() -> None:
 
 
 def test_an_event_of_which_only_the_place_is_known_is_told_by_the_place() -> None:
-    assert remembered([event("旧事", None, place="码头")], NOW) == "码头:旧事"
+    assert event_line(event("旧事", None, place="码头"), NOW) == "码头:旧事"
     assert event_log(event("旧事", None, place="码头"), 0.5, 1, "") == (
         "[记忆事件]--score=0.5000,index=1.地点：码头。详细记忆事件为旧事。"
     )
@@ -187,13 +187,13 @@ def test_every_group_has_its_heading_with_and_without_a_name() -> None:
 def test_what_is_known_by_the_month_or_the_year_is_said_so(precision: Any, zh: str, en: str) -> None:
     span = (datetime(2020, 5, 1, tzinfo=ZONE), datetime(2020, 5, 31, 23, 59, 59, tzinfo=ZONE))
     one = event("去海边", happened=span, precision=precision)
-    assert (remembered([one], NOW), remembered([one], NOW, ENGLISH)) == (zh, en)
+    assert (event_line(one, NOW), event_line(one, NOW, ENGLISH)) == (zh, en)
 
 
 def test_an_event_says_how_far_it_came_and_ends_once() -> None:
     for status, line in {"planned": "（打算）", "cancelled": "（取消了）", "open": "（还没完）", "done": ""}.items():
         told = event("去海边", status=status)
-        assert remembered([told], NOW, aged=False) == f"2021-01-08 20:00说起:去海边{line}"
+        assert event_line(told, NOW, aged=False) == f"2021-01-08 20:00说起:去海边{line}"
     for end in "。！？.!?…”":
         assert event_log(event(f"小棠走了{end}"), 0.5, 1, "").endswith(f"小棠走了{end}")
 
@@ -207,7 +207,7 @@ def test_a_memory_calls_the_two_by_their_names_and_no_other_user_or_character() 
     )
     assert Names().line("用户和角色") == "用户和角色"
     assert Names("阿森", "小满").line("角色扮掌柜，角色扮演很好玩") == "小满扮掌柜，角色扮演很好玩"
-    assert remembered([event("去了", None, place="用户的家")], NOW, Names("阿森")) == "阿森的家:去了"
+    assert event_line(event("去了", None, place="用户的家"), NOW, Names("阿森")) == "阿森的家:去了"
 
 
 def test_a_date_that_stands_before_an_event_is_not_told_again_with_the_words_that_meant_it() -> None:
@@ -215,18 +215,18 @@ def test_a_date_that_stands_before_an_event_is_not_told_again_with_the_words_tha
     day = (datetime(2021, 1, 15, tzinfo=ZONE), datetime(2021, 1, 15, 23, 59, 59, tzinfo=ZONE))
     zh = event("用户下周五（2021-01-15）要去面试", at, happened=day)
     en = event("the user has an interview next Friday (2021-01-15)", at, happened=day)
-    assert remembered([zh], NOW, Names("阿森"), aged=False) == "2021-01-15:阿森要去面试"
-    assert remembered([en], NOW, Names("Sam", language="en"), aged=False) == "2021-01-15: Sam has an interview"
+    assert event_line(zh, NOW, Names("阿森"), aged=False) == "2021-01-15:阿森要去面试"
+    assert event_line(en, NOW, Names("Sam", language="en"), aged=False) == "2021-01-15: Sam has an interview"
     other = event("用户想起那天（2020-01-15）的事", at, happened=day)
-    assert remembered([other], NOW, aged=False) == "2021-01-15:用户想起那天（2020-01-15）的事"
+    assert event_line(other, NOW, aged=False) == "2021-01-15:用户想起那天（2020-01-15）的事"
 
 
 def test_a_plan_is_to_come_until_its_day_and_was_a_plan_after_it() -> None:
     day = (datetime(2021, 1, 5, tzinfo=ZONE), datetime(2021, 1, 5, 23, 59, 59, tzinfo=ZONE))
     past = event("去海边", happened=day, status="planned")
-    assert remembered([past], NOW, aged=False) == "2021-01-05:去海边（当时的打算）"
-    assert remembered([past], NOW, ENGLISH, aged=False) == "2021-01-05: 去海边 (the plan then)"
-    assert remembered([past], day[1], aged=False) == "2021-01-05:去海边（打算）"
+    assert event_line(past, NOW, aged=False) == "2021-01-05:去海边（当时的打算）"
+    assert event_line(past, NOW, ENGLISH, aged=False) == "2021-01-05: 去海边 (the plan then)"
+    assert event_line(past, day[1], aged=False) == "2021-01-05:去海边（打算）"
     before = day[0] - timedelta(hours=1)
-    assert remembered([past], before, aged=False) == "2021-01-05:去海边（还没到）"
-    assert remembered([past], before, ENGLISH, aged=False) == "2021-01-05: 去海边 (still to come)"
+    assert event_line(past, before, aged=False) == "2021-01-05:去海边（还没到）"
+    assert event_line(past, before, ENGLISH, aged=False) == "2021-01-05: 去海边 (still to come)"

@@ -15,7 +15,7 @@ from moechat.reading.matter import KINDS, LEAST, matter
 from moechat.reading.saying import EVERYDAY, MATTERS
 from moechat.recall import profile
 from moechat.recall.episodic import MOST_DOUBTED
-from moechat.recall.fragments import Names, event_line, remembered
+from moechat.recall.fragments import Names, event_line
 from moechat.rules.reading import understand
 from tests.houses import Home, moment, say, silent
 
@@ -47,7 +47,8 @@ def overview_lines(agent: Agent) -> list[str]:
     agent.layers.sync()
     stable = profile.chosen(agent.layers, agent.now(), (), agent.now())
     called = Names(language=agent.layers.character().language)
-    return remembered(stable.overview, agent.now(), called, aged=False, times=stable.times).splitlines()
+    times = stable.times
+    return [event_line(one, agent.now(), called, aged=False, times=times.get(one.id, 1)) for one in stable.overview]
 
 
 def recalled(agent: Agent, text: str) -> str:
