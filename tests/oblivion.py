@@ -70,7 +70,7 @@ def page(agent: Agent, *, archived: bool = False) -> str:
     opened = [one.id for one in agent.memories.listed(limit=0, archived=archived).memories]
     here = Visit(None, agent, Words("zh"))  # type: ignore[arg-type]  # It asks nothing of the house.
     looks = [MemoryLook(), everything, *(replace(everything, count=1, opened=id_) for id_ in opened)]
-    return "\n".join(Reader(memory_room.drawn(here, look, 1440)).text for look in looks)
+    return "\n".join(Reader(memory_room.drawn(here, look)).text for look in looks)
 
 
 def recalled_text(agent: Agent, question: str) -> str:

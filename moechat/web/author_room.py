@@ -27,7 +27,7 @@ from moechat.model import (
     OfficialMemory,
     official_kind,
 )
-from moechat.verbs import author, perform
+from moechat.verbs import author
 from moechat.web.clicks import Action, Visit
 from moechat.web.drawing import macros
 from moechat.web.memory_parts import MemoryRow, speakers_of, value_in_words
@@ -154,7 +154,6 @@ def _label(kind: OfficialKind, key: str, words: Words) -> str:
 
 def performed(here: Visit, verb: str, doing: str, action: Action) -> str:
     """The id of the record that was edited, added (``doing`` is its sort) or deleted, as a form says."""
-    assert here.agent is not None
     id_ = action.get("id", "")
     if verb == "delete":
         values: dict[str, object] = {"ids": [id_]}
@@ -162,11 +161,11 @@ def performed(here: Visit, verb: str, doing: str, action: Action) -> str:
         kind = kind_named(doing) or "fact"
         values = {"type": kind, "fields": changed(kind, action, defaults(kind))}
     else:
-        one = here.agent.official.unfilled().get(id_)
+        one = here.own.official.unfilled().get(id_)
         values = {"id": id_, "fields": changed(official_kind(one), action, values_of(one, here.words))}
         if not values["fields"]:
             return one.id
-    [made] = perform(author.VERBS[verb], here.agent, values, here.passed)
+    [made] = here.perform(author.VERBS[verb], **values)
     return str(made.id)
 
 
@@ -188,8 +187,7 @@ def _opened(here: Visit, one: OfficialMemory, doing: str, remark: str) -> Markup
         return record_form(kind, words, one)
     if doing in ("forget", "surely"):
         return Markup(draw.delete_form(one.id, doing == "surely"))
-    assert here.agent is not None
-    speakers = speakers_of(here.agent, words)
+    speakers = speakers_of(here.own, words)
     parts = [
         (_label(kind, name, words), value_in_words(name, value, speakers, words))
         for name, value in values_of(one, words).items()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from moechat.access.keys import EVERYTHING, Pass
 from moechat.agent import Agent
+from moechat.errors import MoeChatError
 from moechat.house import House
+from moechat.verbs import Verb, perform
 from moechat.web.tray import Tray
 from moechat.web.words import Words
 
@@ -38,10 +41,17 @@ class Note:
     bad: bool = False
 
 
+class Waiting(MoeChatError):
+    """A change that is not done while a reply is on its way."""
+
+    note = "wait_reply"
+
+
 @dataclass(frozen=True)
 class Visit:
     """Where a click comes from: the character by ``name`` ("": none), opened as ``agent`` if it can be, and the ``tray`` of the
-    tab. ``passed`` is what it may reach. ``busy``: a reply is on its way, and some changes have to wait."""
+    tab, whose room is ``width`` pixels wide. ``passed`` is what it may reach. ``busy``: a reply is on its way, and some changes
+    have to wait."""
 
     house: House
     agent: Agent | None
@@ -50,3 +60,16 @@ class Visit:
     tray: Tray | None = None
     passed: Pass = EVERYTHING
     busy: bool = False
+    width: int = 900
+
+    @property
+    def own(self) -> Agent:
+        """The agent, in the rooms that are there for an open character alone."""
+        assert self.agent is not None
+        return self.agent
+
+    def perform(self, verb: Verb, /, **values: object) -> Any:
+        """What a verb gives, to whom comes here. Raises MoeChatError, as Waiting where it is not to be done now."""
+        if verb.waits and self.busy:
+            raise Waiting
+        return perform(verb, self.own, values, self.passed)

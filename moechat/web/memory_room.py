@@ -15,7 +15,7 @@ from moechat.curation import brought, by_hand, forgetting
 from moechat.curation.catalogue import UNDERSTOOD, Details, Memory, Page, Sort
 from moechat.errors import FieldError, NotFound
 from moechat.topic_path import EVERYDAY
-from moechat.verbs import owner, perform
+from moechat.verbs import owner
 from moechat.web import author_room, fault_words, topic_charts
 from moechat.web.clicks import Action, Note, Visit
 from moechat.web.drawing import in_first_person, macros
@@ -128,8 +128,6 @@ def act(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     do = action.get("do", "")
     if do in LOOKS:
         return LOOKS[do](look, action), Note()
-    if here.busy and look.store == MINE and do in WAITING:
-        return look, Note(here.words("wait_reply"), bad=True)
     if do == "forget-now" and (look.opened, look.doing) != (action.get("id"), "surely"):
         return LOOKS["forget"](look, action), Note()  # It is asked twice, whatever the page sends.
     if do in TEXTS and not action.get("text", "").strip() and look.store == MINE:
@@ -139,8 +137,7 @@ def act(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
 
 
 def _done(here: Visit, verb: str, **values: object) -> Any:
-    assert here.agent is not None
-    return perform(owner.VERBS[verb], here.agent, values, here.passed)
+    return here.perform(owner.VERBS[verb], **values)
 
 
 def _written(action: Action, kind: by_hand.Kind) -> dict[str, object]:
@@ -168,8 +165,7 @@ def _added(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
 
 def _whose(here: Visit, name: str) -> str:
     """The entity that a name stands for: 我 and the user's own name are the user."""
-    assert here.agent is not None
-    character = here.agent.character
+    character = here.own.character
     if name.casefold() in ("", "我", "me", "i", character.user_name.casefold()):
         return "user"
     return "character" if name == character.name else name
@@ -190,8 +186,7 @@ def _undone(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
 
 def _several(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     """The same for all that were ticked."""
-    assert here.agent is not None
-    memories, verb, ids = here.agent.memories, action.get("act", ""), action.get("chosen", "").split()
+    memories, verb, ids = here.own.memories, action.get("act", ""), action.get("chosen", "").split()
     if len(ids) < (2 if verb == "merge" else 1):
         return look, Note(here.words("two_ticked" if verb == "merge" else "none_ticked"), bad=True)
     if verb == "merge":
@@ -212,8 +207,7 @@ def _thought(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
     """Reflect now. It takes as long as the model does."""
     report = _done(here, "think")
     if report is None:
-        assert here.agent is not None
-        [problem] = fault_words.told([here.agent.reflection.problem], (), here.words)
+        [problem] = fault_words.told([here.own.reflection.problem], (), here.words)
         return look, Note(problem or here.words("thought_nothing"), bad=bool(problem))
     return listing(look, kind="reflection", search=""), Note(here.words("thought", n=len(report.made)))
 
@@ -228,9 +222,8 @@ def _came_back(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
 
 
 def _forgotten(here: Visit, look: MemoryLook, action: Action) -> MemoryOutcome:
-    assert here.agent is not None
     also, files = (list(map(unquote, action.get(name, "").split())) for name in ("also", "files"))
-    gone, exports = _done(here, "forget", ids=[action["id"], *also], files=files), here.agent.memories.exports.listed()
+    gone, exports = _done(here, "forget", ids=[action["id"], *also], files=files), here.own.memories.exports.listed()
     rest = f" {here.words('exports_hold', names=here.words.row(exports))}" if exports else ""
     return replace(look, opened="", doing=""), Note(here.words("done_forget", n=len(gone)) + rest)
 
@@ -253,16 +246,14 @@ DEEDS: Mapping[str, Mapping[str, Callable[[Visit, MemoryLook, Action], MemoryOut
     AUTHOR: {"save": _record, "add": _record, "forget-now": _record},
 }  # fmt: skip
 TEXTS = ("save", "add", "merge")
-WAITING = (*TEXTS, "undo", "end", "forget-now", "let-in", "erase-again")  # for a reply that is on its way
 
 
 # ---- how it is drawn
 
 
-def drawn(here: Visit, look: MemoryLook, width: int) -> str:
-    """The room, for this width in pixels. Raises MoeChatError where the memories cannot be read."""
-    assert here.agent is not None
-    draw, agent, words = macros("memories", here.words), here.agent, here.words
+def drawn(here: Visit, look: MemoryLook) -> str:
+    """The room. Raises MoeChatError where the memories cannot be read."""
+    draw, agent, words = macros("memories", here.words), here.own, here.words
     if look.store == AUTHOR:
         return _of_author(here, look)
     new = Markup() if look.opened else _new_form(agent, look, words)
@@ -270,7 +261,7 @@ def drawn(here: Visit, look: MemoryLook, width: int) -> str:
     inside = _inside(agent, look, opened, words) if opened is not None else ""
     if look.kind == "letter":
         letter = draw.letter(agent.memories.letter(), agent.character.name, look.opened, inside)
-        return f"{draw.head_of(look, _head(agent, look, 0, words))}{new}{letter}{_year(agent, look, width, words)}"
+        return f"{draw.head_of(look, _head(agent, look, 0, words))}{new}{letter}{_year(agent, look, here.width, words)}"
     page = _page(agent, look)
     rows = {row.memory.id: row for row in _rows(agent, page.memories, words)}
     if opened is not None and look.opened not in rows:  # it was opened from elsewhere, or has just moved
@@ -366,8 +357,7 @@ def _rows(agent: Agent, memories: Sequence[Memory], words: Words) -> list[Memory
 
 
 def _of_author(here: Visit, look: MemoryLook) -> str:
-    agent = here.agent
-    assert agent is not None
+    agent = here.own
     records, kind = author_room.listed(agent, look.kind, look.search), author_room.kind_named(look.doing)
     new = author_room.record_form(kind, here.words) if kind and not look.opened else Markup()
     shown = records[: look.count]

@@ -76,10 +76,10 @@ def act(here: Visit, look: Look, action: Action) -> Look:
         return replace(look, room=action["room"], note=note, studio=replace(look.studio, go=None))
     if here.agent is not None and do == "show":
         return replace(look, room=MEMORIES, memories=memory_room.showing(here.agent, action.get("id", "")))
-    if look.room not in ACTS or (here.agent is None and look.room in OWN_ROOMS):
+    if look.room == CHAT or (here.agent is None and look.room in OWN_ROOMS):
         return look
     try:
-        part, note = ACTS[look.room](here, getattr(look, look.room), action)
+        part, note = DOINGS[look.room][0](here, getattr(look, look.room), action)
     except (MoeChatError, OSError) as failure:
         memories = replace(look.memories, opened="", doing="") if isinstance(failure, NotFound) else look.memories
         return replace(look, memories=memories, note=Note(fault_words.said(failure, words), bad=True))
@@ -100,22 +100,20 @@ def drawn(here: Visit, look: Look) -> str:
             here.agent.look()
         if here.agent is None and look.room in OWN_ROOMS:
             inside = draw.closed(words("no_characters"))
-        elif look.room in (MEMORIES, TOPICS):
-            inside = SIZED[look.room](here, getattr(look, look.room), look.width)
         else:
-            inside = DRAWN[look.room](here, getattr(look, look.room))
+            inside = DOINGS[look.room][1](replace(here, width=look.width), getattr(look, look.room))
     except (MoeChatError, OSError) as failure:
         inside = draw.closed(words("went_wrong", error=fault_words.said(failure, words)))
     return str(draw.room(look.room, look.note, Markup(inside)))
 
 
-ACTS: Mapping[str, Callable[[Visit, Any, Action], tuple[Any, Note]]] = {
-    MEMORIES: memory_room.act, TOPICS: topic_room.act, STUDIO: studio_room.act, SETTINGS: settings_room.act,
-}  # fmt: skip
-DRAWN: Mapping[str, Callable[[Visit, Any], str]] = {
-    STUDIO: studio_page.drawn, SETTINGS: settings_room.drawn,
-}  # fmt: skip
-SIZED: Mapping[str, Callable[[Visit, Any, int], str]] = {MEMORIES: memory_room.drawn, TOPICS: topic_room.drawn}
+DOINGS: Mapping[str, tuple[Callable[[Visit, Any, Action], tuple[Any, Note]], Callable[[Visit, Any], str]]] = {
+    MEMORIES: (memory_room.act, memory_room.drawn),
+    TOPICS: (topic_room.act, topic_room.drawn),
+    STUDIO: (studio_room.act, studio_page.drawn),
+    SETTINGS: (settings_room.act, settings_room.drawn),
+}
+"""What a click in a room does, and how it is drawn."""
 
 
 def switch(words: Words, passed: Pass) -> str:

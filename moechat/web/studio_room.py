@@ -11,7 +11,7 @@ from moechat.errors import MoeChatError
 from moechat.house import House, source_files
 from moechat.house.arrivals import Wishes, free_name
 from moechat.house.studio import Trial, as_text, tried
-from moechat.verbs import owner, perform
+from moechat.verbs import owner
 from moechat.web import author_room, memory_room
 from moechat.web.clicks import Action, Note, Visit
 from moechat.web.memory_room import AUTHOR, MemoryLook
@@ -295,7 +295,7 @@ def _taken_back(here: Visit, look: StudioLook, action: Action) -> StudioOutcome:
     batch = action.get("id", "")
     if here.agent is None or (look.doing, look.opened) != ("take-back", batch):
         return replace(look, doing="take-back", opened=batch), Note()
-    perform(owner.VERBS["take-back"], here.agent, {"batch": batch}, here.passed)
+    here.perform(owner.VERBS["take-back"], batch=batch)
     return replace(look, doing=""), Note(here.words("taken_back"))
 
 

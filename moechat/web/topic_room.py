@@ -65,8 +65,7 @@ def _is_day(text: str) -> bool:
 
 def _ordered(here: Visit, look: TopicLook, do: str, value: str) -> TopicOutcome:
     """Rename, merge or move the chosen topic; its slices follow. ``value`` is the name, or the other topic."""
-    assert here.agent is not None
-    topics, path, words = here.agent.topics, look.topic, here.words
+    topics, path, words = here.own.topics, look.topic, here.words
     try:
         if do == "rename" and value.strip():
             path = topics.rename(path, value)
@@ -88,11 +87,10 @@ def _ordered(here: Visit, look: TopicLook, do: str, value: str) -> TopicOutcome:
 # ---- drawing
 
 
-def drawn(here: Visit, look: TopicLook, width: int) -> str:
-    """The room, drawn for this width in pixels. Raises MoeChatError where the memories cannot be read."""
-    assert here.agent is not None
-    agent, words, draw = here.agent, here.words, macros("topics", here.words)
-    now, width = agent.now(), min(max(width, NARROWEST), WIDEST)
+def drawn(here: Visit, look: TopicLook) -> str:
+    """The room. Raises MoeChatError where the memories cannot be read."""
+    agent, words, draw = here.own, here.words, macros("topics", here.words)
+    now, width = agent.now(), min(max(here.width, NARROWEST), WIDEST)
     overview = agent.topics.overview(now)
     named = [node for node in overview["topics"] if node["path"] not in EVERYDAY.values()]
     untold = (

@@ -135,7 +135,7 @@ def test_the_commands_and_the_page_name_them(moechat: Shell) -> None:
         (id_,) = agent.store.tree.parents
         assert name in desk.frame(Whereabouts("小满"), Words("zh"))["problems"]
         look = MemoryLook(kind="exchange", opened=id_, doing="surely")
-        assert quote(name) in memory_room.drawn(Visit(house, agent, Words("zh")), look, 1440)
+        assert quote(name) in memory_room.drawn(Visit(house, agent, Words("zh")), look)
     assert any(name in line for line in moechat("memories", "forget", id_, "--dry-run")[2])
     assert moechat("memories", "forget", id_, "--yes", "--files", name)[0] == 0
     assert not left.exists()

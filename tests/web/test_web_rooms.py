@@ -334,6 +334,8 @@ def test_while_a_reply_is_on_its_way_changes_wait(agent: Agent) -> None:
     waiting = act(agent, look, told, ZH, busy=True)
     assert waiting.note.text == ZH("wait_reply")
     assert waiting.memories == look.memories
+    assert act(agent, look, {"do": "confirm", "id": id_of(agent, INSIGHT)}, ZH, busy=True).note.text == ZH("wait_reply")
+    assert not act(agent, look, {"do": "pin", "id": id_of(agent, INSIGHT)}, ZH, busy=True).note.bad
 
 
 def test_what_is_gone_meanwhile_is_said(agent: Agent) -> None:
