@@ -56,10 +56,7 @@ class LedgerFile(Generic[T]):
 
     def keep(self, entries: T, **changes: object) -> None:
         """Write the file anew, for its owner's eyes alone whoever could read it before."""
-        data = entries.model_copy(update=changes).model_dump_json(indent=1).encode()
-        copy = records.unfinished(self._path, lambda file: file.write(data))
-        copy.chmod(0o600)
-        records.put_in_place(copy, self._path)
+        records.replace(self._path, entries.model_copy(update=changes).model_dump_json(indent=1).encode(), 0o600)
 
     def _read(self) -> T:
         try:

@@ -319,7 +319,5 @@ def save_setting(path: Path, section: str, key: str, value: object) -> Config:
         text = io.StringIO()
         yaml.dump(document, text)
         config = _read(plain.parse_yaml(text.getvalue(), path), path)
-        mode = path.stat().st_mode
         records.replace(path, text.getvalue().encode())
-        path.chmod(mode)
     return config

@@ -87,10 +87,7 @@ class ServiceKeys:
         return dict(self._kept)
 
     def _write(self, kept: Mapping[str, str | None]) -> None:
-        data = json.dumps(kept, ensure_ascii=False, indent=1).encode()
-        copy = records.unfinished(self.path, lambda file: file.write(data))
-        copy.chmod(0o600)
-        records.put_in_place(copy, self.path)
+        records.replace(self.path, json.dumps(kept, ensure_ascii=False, indent=1).encode(), 0o600)
 
     # ---- the keyring
 

@@ -297,9 +297,12 @@ def append(path: Path, blocks: bytes) -> None:
         sync_folder(path.parent)
 
 
-def replace(path: Path, data: bytes) -> None:
-    """Write a whole file: temporary file, fsync, ``os.replace``."""
-    put_in_place(unfinished(path, lambda file: file.write(data)), path)
+def replace(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write a whole file: temporary file, fsync, ``os.replace``. ``mode``: its permissions (None: those of the file before)."""
+    copy = unfinished(path, lambda file: file.write(data))
+    if mode is not None:
+        copy.chmod(mode)
+    put_in_place(copy, path)
 
 
 def unfinished(path: Path, write: Callable[[BinaryIO], object]) -> Path:
