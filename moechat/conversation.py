@@ -129,7 +129,7 @@ class Conversation:
             leaf = id_ or self._store.tree.leaf(self.name)
             if leaf is None or leaf in self._store.tree.retracted:
                 raise NotFound("there is no message to answer again")
-            if self._store.log.is_streaming(leaf):
+            if self._store.replies.is_alive(leaf):
                 raise MoeChatError("the last message is being answered right now")
             exchange = self._store.exchanges.get(leaf)
             if goes_on and not exchange.char.strip():
@@ -165,7 +165,7 @@ class Conversation:
                         if instead := isinstance(piece, Instead):
                             pieces.clear()
                         whole = piece if pieces else "".join([*begun, piece])
-                        self._store.log.stream(id_, whole, instead=instead)
+                        self._store.replies.write(id_, whole, instead=instead)
                         pieces.append(whole)
                         yield Delta(piece, instead)
                     break

@@ -293,10 +293,11 @@ class Jobs:
         wherever somebody asks."""
         if self._looks:
             return
-        log, tree = self._store.log, self._store.tree
-        answered = {node.talk for node in tree.open() if node.variants and not log.is_streaming(node.id)} - {own}
+        store = self._store
+        opened = [node for node in store.tree.open() if node.variants and not store.replies.is_alive(node.id)]
+        answered = {node.talk for node in opened} - {own}
         for talk in sorted(answered):
-            log.settle(talk)
+            store.log.settle(talk)
         self._roller.by_rules()
         if answered:
             self._layers.sync()

@@ -138,7 +138,7 @@ class Talker:
 
     def regenerate(self) -> None:
         leaf = self.agent.store.tree.leaf()
-        if leaf is None or leaf in self.agent.store.tree.retracted or self.agent.store.log.is_streaming(leaf):
+        if leaf is None or leaf in self.agent.store.tree.retracted or self.agent.store.replies.is_alive(leaf):
             return
         self.tell(will="regenerate", char=self.next_reply())  # another process may add a message before that
         for event in self.agent.conversation.regenerate():
@@ -151,7 +151,7 @@ class Talker:
         ids = [
             id_
             for id_ in list(tree.parents)
-            if id_ not in tree.retracted and not self.agent.store.log.is_streaming(id_)
+            if id_ not in tree.retracted and not self.agent.store.replies.is_alive(id_)
         ]
         return self.random.choice(ids[-LAST:]) if ids else None
 

@@ -189,7 +189,7 @@ class Twins:
             hits = self.hits()
             self.both(lambda store: store.log.rest(id_, [str(hit["id"]) for hit in hits]))
             for piece in self.random.choices(["好", "茶 ", "\n", "TEA"], k=self.random.randrange(4)):
-                self.both(lambda store, piece=piece: store.log.stream(id_, piece))
+                self.both(lambda store, piece=piece: store.replies.write(id_, piece))
 
     def finish(self) -> None:
         """A reply ends that is on the way."""

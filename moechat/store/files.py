@@ -282,7 +282,7 @@ class FileStore(Journal, Unit):
     @disk.in_words()
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
         """Keep what is to be imported until it is filed. Raises Locked where another process imports the same."""
-        path = self._stage(batch)
+        path = disk.stage(self.folder, batch)
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path.with_suffix(".lock"), thread_local=False)
         try:
@@ -298,7 +298,7 @@ class FileStore(Journal, Unit):
 
     def staged(self, batch: str) -> list[Exchange]:
         """Raises DataError where it is gone, or cannot be read."""
-        path = self._stage(batch)
+        path = disk.stage(self.folder, batch)
         if not path.exists():
             raise DataError(
                 path, f"is gone, so the import cannot go on: `moechat import take-back {batch}`, then import again"
@@ -312,14 +312,11 @@ class FileStore(Journal, Unit):
     def unstage(self, batch: str) -> None:
         lock = self._staging.pop(batch, None)
         try:
-            self._stage(batch).unlink(missing_ok=True)
+            disk.stage(self.folder, batch).unlink(missing_ok=True)
         finally:  # a stage that stays is swept once nobody holds it
             if lock:
                 lock.release()
                 Path(lock.lock_file).unlink(missing_ok=True)
-
-    def _stage(self, batch: str) -> Path:
-        return disk.stage(self.folder, batch)
 
     # ---- forgetting
 

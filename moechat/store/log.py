@@ -135,11 +135,6 @@ class Log:
             key = self._keys[id_] = secrets.token_hex(4)
         self._unit.replies.rest(id_, ids, key)
 
-    def stream(self, id_: str, piece: str, *, instead: bool = False) -> None:
-        """Keep a piece of the reply before it is shown, ``instead`` of those before it or after them. Raises Withheld where what
-        the reply rests on was forgotten."""
-        self._unit.replies.write(id_, piece, instead=instead)
-
     def finish(
         self,
         id_: str,
@@ -217,10 +212,6 @@ class Log:
             unit.findings.drop([id_])
             self.file_settled()
 
-    def is_streaming(self, id_: str) -> bool:
-        """Whether some living process is writing the reply to this exchange."""
-        return self._unit.replies.is_alive(id_)
-
     def settle(self, talk: str | None = None) -> list[str]:
         """Settle all exchanges (of one talk, or of all) whose reply has ended. Returns their ids."""
         with self._unit.writing("settle"):
@@ -235,7 +226,7 @@ class Log:
         before, and the log lost its end: what the day file has stands.
         """
         entries: list[Entry] = []
-        ended = [node for node in self._unit.tree.open(talk) if not self.is_streaming(node.id)]
+        ended = [node for node in self._unit.tree.open(talk) if not self._unit.replies.is_alive(node.id)]
         rows = self._unit.exchanges.by_ids([node.id for node in ended]) if ended else {}
         for node in ended:
             filed = rows[node.id].exchange if node.id in rows else None

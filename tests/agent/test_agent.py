@@ -218,7 +218,7 @@ def test_closing_the_turn_stores_what_was_shown(agent: Agent) -> None:
             break
     turn.close()  # type: ignore[attr-defined]
     assert said(agent) == [("在吗", "嗯，我记", "stopped")]
-    assert not agent.store.log.is_streaming(agent.store.tree.leaf() or "")
+    assert not agent.store.replies.is_alive(agent.store.tree.leaf() or "")
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_what_a_kill_interrupts_is_the_same_reply_as_far_as_it_was_shown(opened:
     log = agent.store.log
     log.answer_again(id_, goes_on=True)
     log.rest(id_, ())
-    log.stream(id_, "说到一半，又说了")
+    agent.store.replies.write(id_, "说到一半，又说了")
     agent.store.replies.release_all()  # as a dying program leaves it
     agent = opened("。")
     agent.look()

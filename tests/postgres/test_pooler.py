@@ -34,9 +34,9 @@ def test_workers_talk_through_a_pooler_and_live_past_it(address: str, pooler: st
         told(third, clock, f"别人的第{number}句", settle=True)
     id_ = store.log.begin("你在吗", clock.now())
     store.log.rest(id_, [])
-    store.log.stream(id_, "我在")
+    store.replies.write(id_, "我在")
     rival.follow()
-    assert rival.log.is_streaming(id_)
+    assert rival.replies.is_alive(id_)
     with store.claimed() as is_ours, rival.claimed() as is_theirs:
         assert (is_ours, is_theirs) == (True, False)
     assert [node.user for node in rival.tree.nodes.values()] == [*(f"第{n}句" for n in range(8)), "你在吗"]

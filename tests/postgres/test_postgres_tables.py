@@ -186,9 +186,9 @@ def test_a_reply_whose_worker_died_is_kept_as_far_as_it_was_shown(
     dying = opened(another, name, clock)
     id_ = dying.log.begin("你在吗", clock.now())
     dying.log.rest(id_, [])
-    dying.log.stream(id_, "我在")
+    dying.replies.write(id_, "我在")
     store = opened(database, name, clock)
-    assert store.log.is_streaming(id_)
+    assert store.replies.is_alive(id_)
     assert store.log.settle() == []
     with pytest.raises(MoeChatError):
         store.log.answer_again(id_)
@@ -225,7 +225,7 @@ def test_a_reply_that_ended_while_the_database_was_away_is_not_on_its_way_for_ev
     if step == "finish":
         id_ = store.log.begin("在吗", clock.now())
         store.log.rest(id_, [])
-        store.log.stream(id_, "我在")
+        store.replies.write(id_, "我在")
         door.shut()
         with pytest.raises(DiskError):
             store.log.finish(id_, "我在。", "done")
@@ -235,7 +235,7 @@ def test_a_reply_that_ended_while_the_database_was_away_is_not_on_its_way_for_ev
             door.shut()
     door.open()
     store.follow()
-    assert not store.log.is_streaming(id_)
+    assert not store.replies.is_alive(id_)
     told(store, clock, "还在吗", settle=True)
     kept = [node.user for node in store.tree.nodes.values()]
     assert kept == ["你好", *(["在吗"] if step == "finish" else []), "还在吗"]

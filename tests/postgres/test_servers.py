@@ -162,7 +162,7 @@ def test_a_reply_whose_worker_is_taken_for_dead_loses_nothing_when_its_memory_mo
     def stream() -> None:
         while not has_moved.is_set():
             pieces.append(f"{len(pieces)} ")
-            store.log.stream(id_, pieces[-1])
+            store.replies.write(id_, pieces[-1])
 
     thread = threading.Thread(target=stream)
     thread.start()

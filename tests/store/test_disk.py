@@ -88,11 +88,11 @@ def test_what_a_full_disk_took_of_a_line_goes_again(home: Home, store: FileStore
 def test_a_reply_that_no_longer_fits_keeps_what_was_shown_of_it(home: Home, store: FileStore) -> None:
     id_ = store.log.begin("说来话长", home.clock.now())
     store.log.rest(id_, [])
-    store.log.stream(id_, "从前")
+    store.replies.write(id_, "从前")
     (part,) = (home.folder / "replies").glob("*.jsonl")
     with files_limited_to(part.stat().st_size + 3):
         with pytest.raises(DiskError):
-            store.log.stream(id_, "有一座很高的山")  # not shown: it is stored nowhere
+            store.replies.write(id_, "有一座很高的山")  # not shown: it is stored nowhere
         with pytest.raises(DiskError):
             store.log.finish(id_, "从前", "failed")
     with store.writing():

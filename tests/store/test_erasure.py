@@ -264,14 +264,14 @@ clock = SetClock(datetime(2025, 5, 20, 16, tzinfo=zone))
 store = FileStore(Path(sys.argv[1]), clock=clock, zone=zone)
 id_ = store.log.begin("还记得吗", clock.now())
 store.log.rest(id_, [sys.argv[2]])
-store.log.stream(id_, sys.argv[3])
+store.replies.write(id_, sys.argv[3])
 print(id_, flush=True)
 sys.stdin.readline()
 if sys.argv[4] == "killed":
     import os
     os._exit(9)
 try:
-    store.log.stream(id_, sys.argv[3])
+    store.replies.write(id_, sys.argv[3])
     print("shown")
 except Withheld:
     print("withheld")

@@ -36,7 +36,7 @@ def test_a_message_is_there_before_its_reply_and_settles_what_came_before_in_its
     third = any_store.log.begin("三", home.clock.now())
     assert [node.id for node in any_store.tree.open()] == [other, third]
     assert any_store.exchanges.get(third).status == "streaming"
-    assert any_store.log.is_streaming(third) and not any_store.log.is_streaming(other)
+    assert any_store.replies.is_alive(third) and not any_store.replies.is_alive(other)
     assert any_store.tree.parents == {first: None, other: None, third: first}
 
 
@@ -229,7 +229,7 @@ def test_a_reply_that_goes_on_takes_its_own_place_and_rests_on_what_both_rest_on
     for hits, text, status in (([{"id": "a"}, {"id": "b"}], "从前有座山", "stopped"), ([], "从前有座山，完了", "done")):
         any_store.log.answer_again(id_, goes_on=True)
         any_store.log.rest(id_, ["b"])
-        any_store.log.stream(id_, text)
+        any_store.replies.write(id_, text)
         any_store.log.finish(id_, text, status, hits=hits)  # type: ignore[arg-type]
     node = any_store.tree.nodes[id_]
     assert [(one.char, one.status) for one in node.variants] == [("从前有座山，完了", "done"), ("别的", "done")]
@@ -237,4 +237,4 @@ def test_a_reply_that_goes_on_takes_its_own_place_and_rests_on_what_both_rest_on
     any_store.log.settle()
     any_store.log.answer_again(id_, goes_on=True)
     assert any_store.log.finish(id_, "", "failed").char == "从前有座山，完了"
-    assert not any_store.log.is_streaming(id_) and any_store.exchanges.get(id_).char == "从前有座山，完了"
+    assert not any_store.replies.is_alive(id_) and any_store.exchanges.get(id_).char == "从前有座山，完了"

@@ -123,7 +123,7 @@ def test_a_reply_that_a_fresh_index_finds_in_its_part_file_is_stored_once(home: 
     first = told(store, home.clock, "第一句", settle=True)
     store.log.answer_again(first)
     store.log.rest(first, [])
-    store.log.stream(first, "另一个回答")
+    store.replies.write(first, "另一个回答")
     store.close()
     shutil.rmtree(home.folder / disk.INDEX)
     reopened = FileStore(home.folder, clock=SetClock(home.clock.now()), zone=ZONE)
