@@ -23,7 +23,7 @@ from moechat.cards.card import Card
 from moechat.cards.container import CARD, CardFile, Kind
 from moechat.errors import DataError, FieldError
 from moechat.model import Message
-from moechat.settings.character import FILE, KEYS, PICTURE, keys_in, read_keys
+from moechat.settings.character import FILE, KEYS, PICTURE, card_in, keys_in, read_keys
 from moechat.store import plain, records
 
 CHARX = "card.charx"
@@ -118,11 +118,11 @@ def write(folder: Path, file: CardFile) -> None:
 
 def exported(folder: Path, kind: Kind, now: Callable[[], datetime]) -> bytes:
     """The character of a folder as a card file. Raises DataError."""
-    before = _card(folder)
+    before = card_in(folder)
     value = whole(folder, before)
     if before is not None and value != before and card.form_of(value) == "v3":
         value["data"]["modification_date"] = int(now().timestamp())
-    picture, charx = _bytes(folder / _picture(folder)), _bytes(folder / CHARX)
+    picture, charx = _bytes(folder / str(read_keys(folder / FILE).get("picture") or PICTURE)), _bytes(folder / CHARX)
     if kind == "charx" and charx and (came := container.read(charx, folder / CHARX)) and came.card == value:
         return charx
     return container.written(kind, value, picture=picture if picture.startswith(b"\x89PNG") else b"", charx=charx)
@@ -130,8 +130,7 @@ def exported(folder: Path, kind: Kind, now: Callable[[], datetime]) -> bytes:
 
 def whole(folder: Path, before: Card | None) -> Card:
     """The card of a folder, with what was changed and added here. Raises DataError."""
-    keys = read_keys(folder / FILE) if (folder / FILE).exists() else {}
-    keys = {key: as_text(key, value) for key, value in keys.items()}
+    keys = {key: as_text(key, value) for key, value in read_keys(folder / FILE).items()}
     if before is None:
         value = card.fresh({"name": folder.name} | keys)
     else:
@@ -160,7 +159,7 @@ def exported_book(folder: Path) -> Any:
     entries: list[dict[str, Any]] = [one for path in with_entries for one in _worlds(path)]
     numbered = {str(number): one | {"uid": number} for number, one in enumerate(entries)}
     value: dict[str, Any] = {"entries": numbered}
-    own = card.book_of(_card(folder) or {})
+    own = card.book_of(card_in(folder) or {})
     return value | ({"originalData": own} if own and with_entries == [folder / CARD] else {})
 
 
@@ -173,22 +172,6 @@ def _worlds(path: Path) -> list[dict[str, Any]]:
     if own is None:
         return []
     return book.worlds_of(own)
-
-
-def _card(folder: Path) -> Card | None:
-    path = folder / CARD
-    if not path.exists():
-        return None
-    value = parsed_json(path)
-    if not card.is_card(value):
-        raise DataError(path, "is no character card")
-    whole_card: Card = value
-    return whole_card
-
-
-def _picture(folder: Path) -> str:
-    keys = read_keys(folder / FILE) if (folder / FILE).exists() else {}
-    return str(keys.get("picture") or PICTURE)
 
 
 def _bytes(path: Path) -> bytes:

@@ -21,7 +21,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from moechat.errors import MoeChatError
 from moechat.lore import CHOICES, LORE_ROLES, USUAL, Lore, LoreRole
 
-Book = dict[str, Any]
 Entry = dict[str, Any]
 T = TypeVar("T")
 Dialect = Literal["world", "card", "risu", "novelai", "agnai"]

@@ -116,15 +116,20 @@ def load_character(folder: Path, config: Config, user: str = "") -> Character:
 
 def said_of(folder: Path) -> dict[str, Any]:
     """What card and character.yaml of a folder say together, names not filled in. Raises DataError."""
-    own = read_keys(folder / FILE) if (folder / FILE).exists() else {}
+    own, card = read_keys(folder / FILE), card_in(folder)
+    return cards.keys_of(card or {}) | own
+
+
+def card_in(folder: Path) -> cards.Card | None:
+    """The card of a folder, None where it has none. Raises DataError."""
     path = folder / CARD
     try:
-        value = cards.decoded(plain.data_of(path), path)
+        value: cards.Card = cards.decoded(plain.data_of(path), path)
     except FileNotFoundError:
-        return own
+        return None
     if not cards.is_card(value):
         raise DataError(path, "is no character card; take it away, or put a card there")
-    return cards.keys_of(value) | own
+    return value
 
 
 def _stamps(folder: Path, owner: Path) -> tuple[plain.Stamp | None, ...]:
@@ -165,8 +170,8 @@ class CharacterFile:
 
 
 def read_keys(path: Path) -> dict[str, Any]:
-    """What a character.yaml says, its names not filled in. Raises DataError."""
-    return keys_in(plain.text(path), path)
+    """What a character.yaml says, where there is one, its names not filled in. Raises DataError."""
+    return keys_in(plain.text(path), path) if path.exists() else {}
 
 
 def keys_in(source: str, path: Path) -> dict[str, Any]:
