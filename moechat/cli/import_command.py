@@ -20,6 +20,7 @@ from moechat.house.arrivals import Coming, Wishes
 from moechat.house.bundle import WHY, Bundle
 from moechat.house.studio import Arrival, UnknownForm, folder_name, look
 from moechat.settings.character import default_character
+from moechat.verbs import owner, perform
 
 MAX_PROBLEM_LINES = 20
 MAX_NAMED = 5  # Files that are left out for one reason.
@@ -135,32 +136,29 @@ def persona(args: argparse.Namespace) -> None:
 def take_back(args: argparse.Namespace) -> None:
     with open_house(args) as house:
         agent = agent_of(house, args)
-        if args.batch.startswith(MARK):
-            _take_back_memories(args, agent)
-            return
-        memories = agent.memories
-        lost = memories.takes_back(args.batch)
-        understood = f"{len(lost.facts)} facts, {len(lost.episodes)} events and reflections"
-        for memory in memories.memories(lost.kept):
+        stays = _asked_whether_to_take_back(args, agent)
+        counts = perform(owner.VERBS["take-back"], agent, {"batch": args.batch})
+    erased = ", ".join(f"{count} {name}" for name, count in counts.items())
+    tell(args, {"batch": args.batch, **counts, **stays}, f"{args.batch}: erased {erased}")
+
+
+def _asked_whether_to_take_back(args: argparse.Namespace, agent: Agent) -> dict[str, list[str]]:
+    """What of the person's own stays, after it was told what goes. Raises MoeChatError for a no, NotFound."""
+    if args.batch.startswith(MARK):
+        stays: dict[str, list[str]] = {}
+        question = f"{args.batch}: {len(agent.brought.ids(args.batch))} memories. Erase all of them for good?"
+    else:
+        lost = agent.memories.takes_back(args.batch)
+        stays, question = {"stays": list(lost.kept)}, "Erase all of it for good?"
+        for memory in agent.memories.memories(lost.kept):
             print(f"your own words stay, without their source: {memory.id} {memory.text}", file=sys.stderr)
         if not args.yes:
-            print(
-                f"{args.batch}: {len(lost.exchanges)} exchanges, and understood of them {understood}", file=sys.stderr
-            )
-            if not confirm("Erase all of it for good?"):
-                raise MoeChatError("nothing was taken back (--yes does not ask)")
-        lost = memories.take_back(args.batch)
-    counts = {"exchanges": len(lost.exchanges), "facts": len(lost.facts), "episodes": len(lost.episodes)}
-    erased = ", ".join(f"{count} {name}" for name, count in counts.items())
-    tell(args, {"batch": args.batch, **counts, "stays": list(lost.kept)}, f"{args.batch}: erased {erased}")
-
-
-def _take_back_memories(args: argparse.Namespace, agent: Agent) -> None:
-    count = len(agent.brought.ids(args.batch))
-    if not args.yes and not confirm(f"{args.batch}: {count} memories. Erase all of them for good?"):
+            understood = f"{len(lost.facts)} facts, {len(lost.episodes)} events and reflections"
+            exchanges = f"{len(lost.exchanges)} exchanges"
+            print(f"{args.batch}: {exchanges}, and understood of them {understood}", file=sys.stderr)
+    if not args.yes and not confirm(question):
         raise MoeChatError("nothing was taken back (--yes does not ask)")
-    gone = agent.brought.take_back(args.batch)
-    tell(args, {"batch": args.batch, "memories": gone}, f"{args.batch}: erased {gone} memories")
+    return stays
 
 
 # ---- showing
