@@ -163,6 +163,14 @@ def choose(turns: Sequence[SentTurn], message: str, talks: Sequence[TalkLines]) 
     return None
 
 
+def first_of_two(plan: Alignment, talk: TalkLines) -> TalkLine | None:
+    """The first exchange of another chat that began with the same words, with its reply: the two are one until both go on,
+    each after a reply of its own. None where it is the same chat."""
+    followed, places = {line.parent for line in talk.lines}, dict(plan.choices)
+    firsts = [line for line in talk.lines if line.parent is None and line.id in followed and line.id in places]
+    return replace(firsts[0], replies=(firsts[0].replies[places[firsts[0].id]],)) if firsts else None
+
+
 def _is_meant(turns: Sequence[SentTurn], talk: TalkLines, plan: Alignment, *, is_alone: bool) -> bool:
     """Whether a request may be of a talk: two turns are, or one that says much where the talk stands, or its whole first."""
     is_much = is_alone or (plan.ids[-1:] == (talk.leaf,) and weight(turns[-1].user + turns[-1].reply) >= LEAST_WEIGHT)

@@ -8,11 +8,10 @@ import itertools
 import math
 import secrets
 import threading
-from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from moechat.agent import Agent
@@ -20,10 +19,10 @@ from moechat.conversation import Conversation
 from moechat.house.group import GroupTalk, introduce
 from moechat.serve.additions import Additions, folded, telling_lines, weight, without_frame
 from moechat.serve.agents import MAX_HEARD
-from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, align, choose
+from moechat.serve.alignment import Alignment, SentTurn, TalkLine, TalkLines, align, choose, first_of_two
 from moechat.serve.group_lines import new_id, told
-from moechat.serve.history import History, quotes
-from moechat.turn import Ended, Recalled, Sent, TurnEvent
+from moechat.serve.history import History, TalkRequest, quotes
+from moechat.turn import Ended, Recalled, TurnEvent
 
 NAMED, NAMELESS = "chat:", "chat "  # How the talks of front ends are called, with a name of theirs and without.
 MAX_PATH_COMPARED, MAX_BRANCHED_COMPARED = 400, 1000  # Exchanges of a talk, beside what a front end sends.
@@ -35,34 +34,6 @@ SURELY = 1.5  # Letters are not tokens: a request this much heavier has more of 
 SOON_AGAIN = timedelta(hours=1)  # An answer that broke off is asked for again this soon, or not at all.
 K = TypeVar("K")
 V = TypeVar("V")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a front end asks of a character. ``chat`` is its name for the talk, "" where it has none; ``count`` replies are
-    wished for. ``stores``: it is on the record. Requests with one ``key`` are one message sent
-    again, those with two are two messages. ``user`` is the name that its user goes by. See ``turn.Sent`` for the rest."""
-
-    history: History
-    chat: str = ""
-    count: int = 1
-    stores: bool = True
-    keeps_card: bool = False
-    spoken: bool = False
-    wishes: Mapping[str, Any] = field(default_factory=dict)
-    key: str = ""
-    user: str = ""
-
-    def sent(self, ids: tuple[str, ...]) -> Sent:
-        history = self.history
-        before, after = history.before, history.after
-        if not self.keeps_card:
-            before = [one for one in before if one.role != "system"]
-            after = [one for one in after if one.role != "system" or one is history.cue]
-        return Sent(
-            history.message, before, after, ids, self.keeps_card, history.begun, self.spoken, history.speaker,
-            history.attachments, self.wishes, key=self.key,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -118,27 +89,44 @@ class Reply:
             conversation.stop()
 
 
+@dataclass
+class FrontEndNotes:
+    """What the front ends of one agent did since it was opened, the newest of each. ``aside`` are messages off the record,
+    ``seen`` other words that were seen once in a talk without a name, by talk and exchange. ``shown`` is by talk: a request
+    without a history is at its first message there, where one was sent before. ``begun`` has (talk, exchange) of the requests
+    that had a key, ``replies`` are by exchange; ``additions`` are what the programs put around its user's words."""
+
+    aside: dict[str, None] = field(default_factory=dict)
+    seen: dict[tuple[str, str], str] = field(default_factory=dict)
+    shown: dict[str, LastShown] = field(default_factory=dict)
+    begun: dict[str, tuple[str, str]] = field(default_factory=dict)
+    replies: dict[str, Reply] = field(default_factory=dict)
+    additions: Additions = field(default_factory=Additions)
+    _locks: dict[str, threading.Lock] = field(default_factory=dict)
+
+    def lock(self, talk: str) -> threading.Lock:
+        """What is held while a request finds its place in a talk, or ("") its talk."""
+        return self._locks.setdefault(talk, threading.Lock())
+
+
 class Chats:
     """The talks of all front ends with one house. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._locks: WeakKeyDictionary[Agent, defaultdict[str, threading.Lock]] = WeakKeyDictionary()
-        self._aside: dict[tuple[int, str], None] = {}  # The newest messages off the record.
-        self._seen: dict[tuple[int, str, str], str] = {}  # Other words that were seen once in a talk without a name.
-        self._shown: WeakKeyDictionary[Agent, dict[str, LastShown]] = WeakKeyDictionary()
-        """By talk. A request without a history is at its first message there, where one was sent before."""
-        self._begun: dict[tuple[int, str], tuple[str, str]] = {}  # (talk, exchange) of the requests that had a key.
-        self._given: dict[tuple[int, str], Reply] = {}  # The newest replies by exchange.
-        self._additions: WeakKeyDictionary[Agent, Additions] = WeakKeyDictionary()
-        """What the programs that talk with an agent put around its user's words."""
+        self._notes: WeakKeyDictionary[Agent, FrontEndNotes] = WeakKeyDictionary()
+
+    def _of(self, agent: Agent) -> FrontEndNotes:
+        with self._lock:
+            return self._notes.setdefault(agent, FrontEndNotes())
 
     def replies(
-        self, agent: Agent, request: Request, reply: Reply, group: GroupTalk | None = None
+        self, agent: Agent, request: TalkRequest, reply: Reply, group: GroupTalk | None = None
     ) -> Generator[tuple[int, TurnEvent], None, None]:
         """The events of each reply in turn; ``group`` is the talk of several that the agent is asked in. Raises NoTalk."""
+        notes = self._of(agent)
         if not request.stores:
-            _keep(self._aside, (id(agent), folded(request.history.words or "")), None)
+            _keep(notes.aside, folded(request.history.words or ""), None)
             aside = agent.aside()
             yield from reply.of(aside, aside.talk(request.history.words or "", request.sent(())), 0)
             return
@@ -146,16 +134,16 @@ class Chats:
             group.pass_on()
         request, talks = self._read(agent, request)
         words = request.history.words or ""
-        name, same = self._begun.get((id(agent), request.key), ("", ""))
+        name, same = notes.begun.get(request.key, ("", ""))
         if not same and request.key:  # Perhaps it came before this process did.
             newest = ((talk.name, talk.leaf) for talk in talks if talk.leaf)
             name, same = next((at for at in newest if agent.conversation.path.is_of(at[1], request.key)), ("", ""))
         if not same:
             name = self._talk_of(agent, request, talks)
         conversation = agent.in_talk(name)
-        with self._locked(agent, name):
+        with notes.lock(name):
             talk = self._without_additions(agent, conversation, _talk(agent, name))
-            shown = self._shown.get(agent, {}).get(name)
+            shown = notes.shown.get(name)
             is_aside = shown and shown.opened and not request.history.before and not request.history.after
             if not same and not request.history.turns and (is_aside or quotes(words, talk.lines)):
                 raise NoTalk
@@ -183,21 +171,16 @@ class Chats:
             events = conversation.regenerate(plan.again, sent) if plan.again else conversation.talk(words, sent)
             first = next(events)
             if isinstance(first, Recalled):
-                _keep(self._given, (id(agent), first.exchange_id), reply)
+                _keep(notes.replies, first.exchange_id, reply)
                 if request.key:
-                    _keep(self._begun, (id(agent), request.key), (name, first.exchange_id))
+                    _keep(notes.begun, request.key, (name, first.exchange_id))
         yield from reply.of(conversation, events, 0, first)
         for number in range(1, request.count):
             yield from reply.of(conversation, conversation.regenerate("", sent), number)
 
-    def _locked(self, agent: Agent, name: str) -> threading.Lock:
-        """What is held while a request finds its place in a talk, or ("") its talk."""
-        with self._lock:
-            return self._locks.setdefault(agent, defaultdict(threading.Lock))[name]
-
     # ---- which talk, and where
 
-    def _read(self, agent: Agent, request: Request) -> tuple[Request, Sequence[TalkLines]]:
+    def _read(self, agent: Agent, request: TalkRequest) -> tuple[TalkRequest, Sequence[TalkLines]]:
         """A request with what its user says alone, without what the program puts around it; and the talks that may be meant."""
         history = request.history
         words = history.words or ""
@@ -206,27 +189,28 @@ class Chats:
             return request, newest if request.chat else _alike(agent, history, newest)
         ours = [line.user for talk in newest for line in talk.lines]
         sent = [(turn.user, turn.reply) for turn in history.turns]
-        additions = self._additions[agent] = self._additions.get(agent, Additions()).learnt(words, sent, ours)
-        additions = replace(additions, labels=additions.labels | {request.user, agent.character.user_name})
+        notes = self._of(agent)
+        notes.additions = notes.additions.learnt(words, sent, ours)
+        additions = replace(notes.additions, labels=notes.additions.labels | {request.user, agent.character.user_name})
         turns = [replace(turn, user=additions.without(turn.user)) for turn in history.turns]
         history = replace(history, words=additions.without(words), turns=turns)
         return replace(request, history=history), newest if request.chat else _alike(agent, history, newest)
 
     def _without_additions(self, agent: Agent, conversation: Conversation, talk: TalkLines) -> TalkLines:
         """A talk of ours without what was kept as its user's before it was known to be the program's."""
-        additions = self._additions.get(agent, Additions())
+        additions = self._of(agent).additions
         lines = [replace(line, user=additions.without(line.user)) for line in talk.lines]
         for line, kept in zip(lines, talk.lines, strict=True):
             if line != kept:
                 conversation.correct(line.id, user=line.user)
         return replace(talk, lines=lines)
 
-    def _talk_of(self, agent: Agent, request: Request, talks: Sequence[TalkLines]) -> str:
+    def _talk_of(self, agent: Agent, request: TalkRequest, talks: Sequence[TalkLines]) -> str:
         """The name of the talk that a request belongs to. Raises NoTalk."""
         if request.chat:
             return named(request.chat)
         history = request.history
-        with self._locked(agent, ""):
+        with self._of(agent).lock(""):
             if not history.turns and any(quotes(history.words or "", talk.lines) for talk in talks):
                 raise NoTalk
             chosen = choose(history.turns, history.words or "", talks)
@@ -235,7 +219,7 @@ class Chats:
                 chosen = choose(list(answered)[::-1], history.words or "", talks)
             if chosen and not history.turns and self._is_new(agent, request, talks, *chosen):
                 chosen = None
-            twin = chosen and _first_of_two(chosen[1], next(talk for talk in talks if talk.name == chosen[0]))
+            twin = chosen and first_of_two(chosen[1], next(talk for talk in talks if talk.name == chosen[0]))
             if chosen is not None and not twin:
                 return chosen[0]
             name = f"{NAMELESS}{agent.now():%Y-%m-%d %H:%M} {secrets.token_hex(3)}"
@@ -244,20 +228,22 @@ class Chats:
                 agent.store.log.finish(id_, twin.replies[0], "done")
             return name
 
-    def _is_new(self, agent: Agent, request: Request, talks: Sequence[TalkLines], talk: str, plan: Alignment) -> bool:
+    def _is_new(
+        self, agent: Agent, request: TalkRequest, talks: Sequence[TalkLines], talk: str, plan: Alignment
+    ) -> bool:
         """Whether the words of a message without history are said once more, though they are those of the last one: that had a
         key, or a whole answer, and no reply beside them and no talk of several turns says that front ends send a history."""
-        begun = [place for (owner, _), place in list(self._begun.items()) if owner == id(agent)]
+        begun = list(self._of(agent).begun.values())
         beside = (*request.history.before, *request.history.after)
         has_history = any(one.role == "assistant" for one in beside) or any(len(one.lines) > 1 for one in talks)
         is_again = has_history or not self._is_answered(agent, plan.again)
         return bool(request.key and (talk, plan.again) in begun) or not is_again
 
     def _is_answered(self, agent: Agent, id_: str) -> bool:
-        reply = self._given.get((id(agent), id_))
+        reply = self._of(agent).replies.get(id_)
         return agent.store.exchanges.get(id_).status == "done" and not (reply and reply.is_lost)
 
-    def _plan(self, agent: Agent, request: Request, talk: TalkLines, *, sends_history: bool) -> Alignment:
+    def _plan(self, agent: Agent, request: TalkRequest, talk: TalkLines, *, sends_history: bool) -> Alignment:
         history = request.history
         words = history.words or ""
         if request.chat and not history.turns and not sends_history:
@@ -287,7 +273,7 @@ class Chats:
     def _unheard(
         self,
         agent: Agent,
-        request: Request,
+        request: TalkRequest,
         talk: TalkLines,
         last: LastShown | None,
         lines: Sequence[tuple[SentTurn, str]],
@@ -295,20 +281,20 @@ class Chats:
         """What was said since the last reply in a group, or in a talk that the front end names, and is not in ours yet, oldest
         first: others were asked for an answer, or nobody. Of a talk that was not followed since then by this program, nobody
         knows what was off the record."""
-        heard = {folded(line.user) for line in talk.lines} | (last.messages if last else set())
-        is_followed = request.chat and (last or (id(agent), talk.leaf) in self._given)
+        heard, notes = {folded(line.user) for line in talk.lines} | (last.messages if last else set()), self._of(agent)
+        is_followed = request.chat and (last or talk.leaf in notes.replies)
 
         def is_new(line: tuple[SentTurn, str]) -> bool:
             turn, id_ = line
             words = folded(turn.user)
             is_known = id_ in agent.store.tree if id_ else words in heard
-            return bool(words) and not (turn.reply or is_known) and (id(agent), words) not in self._aside
+            return bool(words) and not (turn.reply or is_known) and words not in notes.aside
 
         newest = reversed(lines if request.history.cue or is_followed else ())
         return list(itertools.takewhile(is_new, newest))[::-1]
 
     def _apply(
-        self, agent: Agent, conversation: Conversation, plan: Alignment, request: Request, group: GroupTalk | None
+        self, agent: Agent, conversation: Conversation, plan: Alignment, request: TalkRequest, group: GroupTalk | None
     ) -> None:
         """What the front end has otherwise than we do. Of a talk that it names all that it shows stands, and what it shows no
         more is taken back."""
@@ -330,7 +316,7 @@ class Chats:
 
     def _show(self, agent: Agent, conversation: Conversation, plan: Alignment, history: History) -> None:
         """Let a talk of ours have what the front end shows of it, and nothing between that it does not."""
-        tree, talks = agent.store.tree, self._shown.setdefault(agent, {})
+        tree, talks = agent.store.tree, self._of(agent).shown
         last, messages = talks.get(conversation.name), frozenset(folded(turn.user) for turn in history.turns)
         opening = next((one for one in history.before if one.role != "system"), None)
         opened = folded(opening.content) if opening and opening.role == "assistant" else ""
@@ -347,7 +333,11 @@ class Chats:
             gone += plan.before if history.weight >= room else ()
         if standing := [id_ for id_ in gone if id_ not in tree.retracted]:
             conversation.retract(*standing, unshown=True)
-        others = {text for (owner, _), one in list(self._given.items()) if owner != id(agent) for text in one.texts}
+        with self._lock:
+            elsewhere = [
+                one for other, its in self._notes.items() if other is not agent for one in list(its.replies.values())
+            ]
+        others = {text for one in elsewhere for text in one.texts}
         for id_, reply in plan.replies.items():
             if folded(reply) not in others:  # What another character said does not become hers.
                 conversation.correct(id_, char=reply)
@@ -358,7 +348,7 @@ class Chats:
         whole = opened if not plan.before else last.opened if last else ""
         talks[conversation.name] = LastShown(first, whole, len(history.turns), messages, room)
 
-    def _show_all(self, agent: Agent, request: Request, group: GroupTalk, new: int) -> None:
+    def _show_all(self, agent: Agent, request: TalkRequest, group: GroupTalk, new: int) -> None:
         """Let the others in a group remember all it shows but ``new`` lines at its end. That is not passed on: all have it."""
         agents = [one for one in group.path.agents().values() if group.name in one.store.tree.talks]
         for other in {*agents} - {agent}:
@@ -376,10 +366,10 @@ class Chats:
                 one.store.log.tell_talk(group.name, passed=waiting)
 
     def _is_seen_again(self, agent: Agent, talk: str, id_: str, words: str) -> bool:
-        key = (id(agent), talk, id_)
+        seen = self._of(agent).seen
         with self._lock:
-            is_again = self._seen.get(key) == words
-            _keep(self._seen, key, words)
+            is_again = seen.get((talk, id_)) == words
+            _keep(seen, (talk, id_), words)
         return is_again
 
 
@@ -388,14 +378,6 @@ def _keep(newest: dict[K, V], key: K, value: V) -> None:
     newest[key] = value
     while len(newest) > MOST_SEEN:
         del newest[next(iter(newest))]
-
-
-def _first_of_two(plan: Alignment, talk: TalkLines) -> TalkLine | None:
-    """The first exchange of another chat that began with the same words, with its reply: the two are one until both go on,
-    each after a reply of its own. None where it is the same chat."""
-    followed, places = {line.parent for line in talk.lines}, dict(plan.choices)
-    firsts = [line for line in talk.lines if line.parent is None and line.id in followed and line.id in places]
-    return replace(firsts[0], replies=(firsts[0].replies[places[firsts[0].id]],)) if firsts else None
 
 
 def named(chat: str) -> str:

@@ -38,7 +38,7 @@ from moechat.serve.completions import (
     event,
     pieces,
 )
-from moechat.serve.history import NOTICE, History, fold, read
+from moechat.serve.history import NOTICE, History, TalkRequest, fold, read
 from moechat.serve.identity import Caller, caller
 from moechat.turn import Delta
 from moechat.when.names import tongue_of
@@ -112,7 +112,7 @@ class FrontEnds:
             yield 0, Delta(PASTE[tongue_of(history.words or "")])
             yield 0, End()
             return
-        request = chats.Request(
+        request = TalkRequest(
             history.to(user or ""),
             who.chat, _count(body.get("n")), body.get("store") is not False and not who.is_temporary, mode == "memory",
             who.style == "spoken", wishes, who.key, user or "",

@@ -15,6 +15,7 @@ from moechat.cards.book import only
 from moechat.model import Attachment, Message, Role
 from moechat.serve.additions import folded, weight
 from moechat.serve.alignment import SentTurn, TalkLine
+from moechat.turn import Sent
 
 NOTICE = "【MoeChat】"  # What we say ourselves begins so: it is no talk.
 MOST_NAME = 60
@@ -100,6 +101,34 @@ class History:
             return True
         text = self.message.content
         return not self.turns and text.lstrip().startswith(_TASK) and bool(_ITS_TALK.search(text))
+
+
+@dataclass(frozen=True)
+class TalkRequest:
+    """What a front end asks of a character. ``chat`` is its name for the talk, "" where it has none; ``count`` replies are
+    wished for. ``stores``: it is on the record. Requests with one ``key`` are one message sent
+    again, those with two are two messages. ``user`` is the name that its user goes by. See ``turn.Sent`` for the rest."""
+
+    history: History
+    chat: str = ""
+    count: int = 1
+    stores: bool = True
+    keeps_card: bool = False
+    spoken: bool = False
+    wishes: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
+    user: str = ""
+
+    def sent(self, ids: tuple[str, ...]) -> Sent:
+        history = self.history
+        before, after = history.before, history.after
+        if not self.keeps_card:
+            before = [one for one in before if one.role != "system"]
+            after = [one for one in after if one.role != "system" or one is history.cue]
+        return Sent(
+            history.message, before, after, ids, self.keeps_card, history.begun, self.spoken, history.speaker,
+            history.attachments, self.wishes, key=self.key,
+        )  # fmt: skip
 
 
 def read(raw: Sequence[Mapping[str, Any]], language: str = "zh", me: str = "") -> History:
