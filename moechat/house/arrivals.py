@@ -17,6 +17,7 @@ from moechat.house import House
 from moechat.house.bundle import WHY
 from moechat.house.studio import Arrival
 from moechat.model import Exchange
+from moechat.settings.character import alike
 from moechat.store.kinds import Store
 from moechat.worker import lazy
 
@@ -195,9 +196,9 @@ class _NewTalk:
 
 def free_name(name: str, taken: Sequence[str]) -> str:
     """A folder's name made of a card's, one that no character has."""
-    base, folded = character_folder.folder_name(name), {one.casefold() for one in taken}
+    base, folded = character_folder.folder_name(name), {alike(one) for one in taken}
     names = (f"{base} {n + 1}" if n else base for n in range(len(taken) + 1))
-    return next(one for one in names if one.casefold() not in folded)
+    return next(one for one in names if alike(one) not in folded)
 
 
 def _understand(agent: Agent, progress: Progress | None) -> None:

@@ -32,7 +32,7 @@ from moechat.house.stores import Stores
 from moechat.memory.firing import Judgement, Patterns, judged
 from moechat.model import Hit, Lore, Message
 from moechat.settings import you
-from moechat.settings.character import FILE, PICTURE, list_characters, owner_folder, safe_folder, said_of
+from moechat.settings.character import FILE, PICTURE, alike, list_characters, owner_folder, safe_folder, said_of
 from moechat.settings.home import grown
 from moechat.store import archive, disk, plain, records
 from moechat.store.archive import Archive
@@ -310,7 +310,7 @@ class Studio:
     def _free(self, name: str) -> Path:
         """The folder of a name that nobody has. Raises NameTaken, PathError."""
         folder = safe_folder(self._data, name)
-        taken = next((one for one in list_characters(self._data) if one.casefold() == name.casefold()), None)
+        taken = next((one for one in list_characters(self._data) if alike(one) == alike(name)), None)
         if taken is not None or folder.exists():
             raise NameTaken(
                 "name", taken or name, "there is a character of that name already; choose another (-c NAME)"

@@ -327,15 +327,16 @@ def folder_for(names: Collection[str], name: str) -> str:
     """
     if name in names and "%" not in name:
         return name
-    alike = {_alike(one) for one in names}
+    taken = {alike(one) for one in names}
     encoded = encode_user(name, "character")
-    if encoded.startswith("_") or (encoded not in names and _alike(encoded) in alike):
+    if encoded.startswith("_") or (encoded not in names and alike(encoded) in taken):
         encoded = f"%{ord(encoded[0]):02x}{encoded[1:]}"
-    is_free = encoded not in names and _alike(name) not in alike
+    is_free = encoded not in names and alike(name) not in taken
     return name if is_free and "%" not in name and not name.startswith("_") and not _unsafe(name) else encoded
 
 
-def _alike(name: str) -> str:
+def alike(name: str) -> str:
+    """The same for names that a file system may take for one."""
     return unicodedata.normalize("NFKC", name).casefold()
 
 
