@@ -139,11 +139,10 @@ class DayFiles:
             self._append(name, day)
 
     def _append(self, name: str, exchanges: Sequence[Exchange]) -> None:
-        path = self._journal.folder / name
-        records.append(path, b"".join(map(formats.exchange_entry, exchanges)))
+        records.append(self._journal.folder / name, b"".join(map(formats.exchange_entry, exchanges)))
         with self._journal.cache.transaction():
             self._exchanges.change(name, dead=(), new=[(exchange, "") for exchange in exchanges])
-            self._journal.cache.sign(name, Signature.of(path))
+            self._journal.cache.sign(name)
 
     def _replace(self, row: ExchangeRow, exchange: Exchange) -> None:
         path = self._journal.folder / row.file
@@ -156,7 +155,7 @@ class DayFiles:
         records.replace(path, records.spliced(data, bounds, {exchange.id: formats.exchange_entry(exchange)}))
         with self._journal.cache.transaction():
             self._exchanges.change(row.file, dead=[exchange.id], new=[(exchange, "")])
-            self._journal.cache.sign(row.file, Signature.of(path))
+            self._journal.cache.sign(row.file)
 
     def check_writable(self, ids: Collection[str]) -> None:
         """Raises DataError where the file of one of these is broken or was written by MoeChat. A record that stands there twice
@@ -195,7 +194,7 @@ class DayFiles:
             with self._journal.cache.transaction():
                 self._exchanges.change(name, dead=list(gone), new=())
                 if not is_broken:  # else it is read anew
-                    self._journal.cache.sign(name, Signature.of(path))
+                    self._journal.cache.sign(name)
 
     def _name(self, at: datetime) -> str:
         """The name of our file for that day. A file that MoeChat wrote under the usual name is left alone."""
@@ -211,10 +210,9 @@ class DayFiles:
 
     def current(self, name: str) -> bool:
         """Read the file again before it is written, if it has changed. False if it is broken and must be left alone."""
-        path = self._journal.folder / name
-        if Signature.of(path) != self._journal.cache.signature(name):
+        if not self._journal.cache.knows(name):
             self.reread(name)
-        return Signature.of(path) == self._journal.cache.signature(name) and not self._journal.cache.problems(name)
+        return self._journal.cache.knows(name) and not self._journal.cache.problems(name)
 
     def _mend_end(self, name: str) -> bool:
         """Put back what a file that was cut has lost. False where somebody may be writing it at this moment."""

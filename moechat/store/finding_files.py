@@ -123,7 +123,7 @@ class FileFindings(Findings):
         A file that is not as it is known is read anew, so that what is no longer in it is not taken for noted.
         """
         path = self._journal.folder / file
-        if Signature.of(path) != self._journal.cache.signature(file):
+        if not self._journal.cache.knows(file):
             self.reread(file)
         data = records.bytes_of(path)
         by_key = [records.under(data, key) for key in keys]
@@ -178,9 +178,9 @@ class FileFindings(Findings):
         if not changes:
             return
         path, cache = self._journal.folder / name, self._journal.cache
-        if Signature.of(path) != cache.signature(name):
+        if not cache.knows(name):
             self.reread(name)
-            if Signature.of(path) != cache.signature(name):
+            if not cache.knows(name):
                 raise DataError(path, "somebody may be writing it at this moment: try again in a few seconds")
         for problem in cache.problems(name):
             raise problem
@@ -219,7 +219,7 @@ class FileFindings(Findings):
             facts, _ = formats.each(came, path, self._journal.zone, formats.fact_from)
             with cache.transaction():
                 self._change_facts([record.key for record in gone.records], facts)
-                self._journal.cache.sign(name, Signature.of(path))
+                cache.sign(name)
         else:
             (before, _), (after, _) = self._notes_of(gone, name), self._notes_of(came, name)
             there = [episode for one in after for episode in one.episodes]
@@ -229,7 +229,7 @@ class FileFindings(Findings):
                 return
             with cache.transaction():
                 self.set_notes(name, after, ([one.key for one in before], ids))
-                self._journal.cache.sign(name, Signature.of(path))
+                cache.sign(name)
 
 
 def notes_entry(noted: Noted) -> bytes:

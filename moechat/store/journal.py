@@ -256,8 +256,13 @@ class Cache(SqliteSession):
     def signature(self, name: str) -> Signature:
         return self.signatures().get(name, Signature())
 
-    def sign(self, name: str, signature: Signature, problems: Sequence[DataError] = ()) -> None:
-        """Remember that a file, as it is now, is known."""
+    def knows(self, name: str) -> bool:
+        """Whether a file is as it is known."""
+        return self.signature(name) == Signature.of(self._folder / name)
+
+    def sign(self, name: str, signature: Signature | None = None, problems: Sequence[DataError] = ()) -> None:
+        """Remember that a file is known as it is now, or as it was."""
+        signature = Signature.of(self._folder / name) if signature is None else signature
         for problem in problems:
             log.warning("%s", problem)
         reasons = json.dumps([[p.reason, p.line] for p in problems]) if problems else ""
