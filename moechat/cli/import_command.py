@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from moechat.agent import Agent
+from moechat.cards.container import KINDS
 from moechat.cli.session import agent_of, confirm, open_house, progress, tell, warn
 from moechat.compat.foreign_talk import form_words
 from moechat.curation.brought import MARK
@@ -180,15 +181,13 @@ def _lines(arrival: Arrival, row: Mapping[str, Any]) -> Iterator[str]:
 
 # ---- taking along
 
-ENDINGS = {".png": "png", ".json": "json", ".charx": "charx"}
-
 
 def export_card(args: argparse.Namespace) -> None:
-    kind = ENDINGS.get(args.file.suffix.lower())
+    kind = next((one for one in KINDS if args.file.suffix.lower() == f".{one}"), None)
     if kind is None:
         raise MoeChatError(f"{args.file}: a card is written as .png, .json or .charx")
     with open_house(args) as house:
-        data = house.studio.export_card(_name(args, house), kind)  # type: ignore[arg-type]
+        data = house.studio.export_card(_name(args, house), kind)
     _written(args, lambda file: file.write(data))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from moechat.author import character_folder
 from moechat.compat import foreign_talk
 from moechat.compat.past import MAX_TITLE_CHARS, Names, Past, TalkExchanges
 from moechat.curation.talks import UNNAMED
+from moechat.curation.upkeep import Progress
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.house.bundle import WHY
@@ -25,7 +26,6 @@ MAX_PREVIEWED = 5  # Entries or memories that a preview names.
 MAX_SPEAKERS = 20
 Row = dict[str, Any]
 """JSON that shows a file, or what became of it; ``kind`` is that of its arrival."""
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import contextlib
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -28,10 +27,9 @@ from moechat.house.studio import MAX_FILE_BYTES
 from moechat.web import page_files
 from moechat.web.desk import Desk, language_words
 from moechat.web.drawing import macros
-from moechat.web.routes import router
+from moechat.web.routes import STATIC, router
 
 PASSWORD_ENV = "MOECHAT_WEB_PASSWORD"
-STATIC = Path(__file__).parent / "static"
 SCRIPTS = ("page.js", "talk.js", "rooms.js", "studio.js", "guide.js")
 STYLES = ("page.css", "talk.css", "rooms.css", "studio.css")
 

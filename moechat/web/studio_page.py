@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 
+from moechat.cards.container import KINDS
 from moechat.compat.foreign_talk import form_words
 from moechat.errors import MoeChatError
 from moechat.house import source_files
@@ -23,7 +24,6 @@ from moechat.web.studio_room import GREETING, MORE_KEYS, PARTS, PLAIN_KEYS, Goal
 from moechat.web.tray import GUESTS, DroppedFile
 from moechat.web.words import Words
 
-CARDS = ("png", "json", "charx")
 MAX_SHOWN_WHOLE = 30  # More files that were dropped are shown by name.
 MAX_PROBLEM_LINES = 5
 MAX_NAMED = 3  # Files of a folder that are left out for one reason.
@@ -120,7 +120,7 @@ def _you(here: Visit, look: StudioLook) -> Markup:
 def _along(here: Visit, look: StudioLook) -> Markup:
     words, agent = here.words, here.agent
     cards = [
-        *((kind.upper(), _address(here, kind)) for kind in CARDS),
+        *((kind.upper(), _address(here, kind)) for kind in KINDS),
         (words("along_book"), _address(here, "lorebook")),
     ]
     archives = [(words(f"along_{kind}"), _address(here, kind)) for kind in ("all", "bare", "memory")]

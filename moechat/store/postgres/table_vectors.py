@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from moechat.store.database import putting
 from moechat.store.postgres.session import OwnerSession
 from moechat.store.protocols import Floats, Ints, PackedKeys
+from moechat.store.state import Writing
 
 _IN_LAYER = "FROM vectors WHERE owner_id = %(owner)s AND space = %(space)s AND layer = %(layer)s"
 VECTORS = f"SELECT position, key, vector {_IN_LAYER} AND gen > %(since)s ORDER BY position"
@@ -30,7 +31,6 @@ SWEEP = "UPDATE owners SET swept = %(swept)s WHERE owner_id = %(owner)s"
 PUT = putting("vectors", ("space", "layer", "position", "key", "vector", "gen"), ("space", "layer", "position"), ())
 SEARCHED = "diary"
 """The layer that grows with all that is said: the one that an approximate index is for."""
-Writing = Callable[[str], AbstractContextManager[None]]
 
 
 def nearest(dim: int) -> str:
