@@ -30,7 +30,7 @@ from moechat.settings.character import CharacterFile
 from moechat.store import disk
 from moechat.store.plain import storable
 from moechat.store.usage import TurnCost
-from moechat.turn import Delta, Ended, Recalled, Sent, Shown, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
+from moechat.turn import Delta, Ended, Recalled, Sent, TurnEvent, TurnTrace, cost_of, hit_rows, size, span_row
 from moechat.worker import COURTESY
 
 TOO_LONG = "too_long"  # How the failure of a reply is called that was cut.
@@ -399,10 +399,6 @@ class Conversation:
             self._behind()
 
     # ---- what faces show
-
-    def recent(self, count: int, before: str | None = None) -> list[Shown]:
-        """The newest ``count`` exchanges on the path, or those before an exchange, oldest first; cuts hide nothing here."""
-        return self.path.recent(count, before)
 
     def trace(self, id_: str) -> TurnTrace | None:
         """The exact prompt and the whole recall of the newest reply to an exchange. In memory alone, for the last ``MAX_TRACES``

@@ -35,12 +35,12 @@ def test_a_talk_off_the_record_recalls_and_leaves_nothing(home: Home) -> None:
         assert list(held.talk("其实我最怕的是打雷"))
         assert list(held.talk("我刚才说怕什么？"))
         assert "打雷" in str(model.requests[-1].messages), "it has a context of its own"
-        assert [shown.exchange.user for shown in held.recent(5)][-1] == "我刚才说怕什么？"
+        assert [shown.exchange.user for shown in held.path.recent(5)][-1] == "我刚才说怕什么？"
         agent.settle_indexes()
         assert bytes_of(home.folder) == before
         assert agent.store.state.access == strength
         assert "打雷" not in str(agent.recall("打雷").hits)
-        assert agent.hold().recent(5) == []
+        assert agent.hold().path.recent(5) == []
     assert b"\xe6\x89\x93\xe9\x9b\xb7" not in b"".join(bytes_of(home.folder).values())
 
 
@@ -49,7 +49,7 @@ def test_another_reply_off_the_record(home: Home) -> None:
         held = house.agent().hold()
         assert list(held.talk("说个数"))
         assert list(held.regenerate())
-        assert [(shown.exchange.char, shown.variants) for shown in held.recent(1)] == [("二", 2)]
+        assert [(shown.exchange.char, shown.variants) for shown in held.path.recent(1)] == [("二", 2)]
 
 
 def test_only_so_many_talks_are_held(home: Home) -> None:

@@ -59,7 +59,7 @@ def test_a_reply_that_goes_on_is_stored_as_a_whole(home: Home) -> None:
         sent = Sent(Message("user", "讲个故事"), after=[Message("assistant", "从前")], begun="从前")
         events = list(agent.in_talk("chat-1").regenerate(id_, sent))
         assert "".join(event.text for event in events[1:-1]) == "有一只猫。"  # type: ignore[union-attr]
-        assert agent.in_talk("chat-1").recent(1)[0].exchange.char == "从前有一只猫。"
+        assert agent.in_talk("chat-1").path.recent(1)[0].exchange.char == "从前有一只猫。"
 
 
 def test_who_spoke_and_what_came_with_it_are_kept(home: Home) -> None:
@@ -68,7 +68,7 @@ def test_who_spoke_and_what_came_with_it_are_kept(home: Home) -> None:
         turn(house.agent(), "", Sent(Message("user", ""), speaker="小周", attachments=(picture,)))
         house.agent().jobs.settle()
     with home.open() as house:
-        (shown,) = house.agent().in_talk("chat-1").recent(1)
+        (shown,) = house.agent().in_talk("chat-1").path.recent(1)
     assert shown.exchange.speaker == "小周" and shown.exchange.attachments == (picture,)
 
 

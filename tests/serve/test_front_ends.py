@@ -367,10 +367,10 @@ def test_a_client_that_leaves_stops_the_reply(tmp_path: Path) -> None:
                     break
         log = served.house.agent().in_talk(list(served.house.agent().store.tree.talks)[-1])
         for _ in range(3000):
-            if log.recent(1)[0].exchange.status == "stopped":
+            if log.path.recent(1)[0].exchange.status == "stopped":
                 break
             Event().wait(0.02)
-        assert log.recent(1)[0].exchange.char == "说到一半"
+        assert log.path.recent(1)[0].exchange.char == "说到一半"
 
 
 # ---- who it is
