@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from when_table import NOWS, TABLES, Row, rows, unseen
 
 from moechat.when import WIDTHS, asks, resolve
+from moechat.when.names import tongue_of
 from moechat.when.periods import Period, TextContext, day
 from moechat.when.reader import MOST_ASKED
 from moechat.when.shapes import SHIFTS
@@ -94,6 +95,11 @@ def test_the_granularity_is_the_unit_that_the_phrase_speaks_in(text: str, granul
 def test_only_the_winter_of_a_year_that_has_begun_may_be_over(text: str, year: int) -> None:
     winter = resolve(text, WEDNESDAY)[-1]
     assert (winter.start.year, winter.start.month, winter.end.year) == (year, 12, year + 1)
+
+
+def test_a_text_is_chinese_where_a_chinese_character_stands_in_it() -> None:
+    for text, tongue in {"你好": "zh", "see you 周三": "zh", "ok": "en", "café, 3 pm。": "en", "": "en"}.items():
+        assert tongue_of(text) == tongue, text
 
 
 def test_offsets_hold_in_traditional_and_mixed_text() -> None:
