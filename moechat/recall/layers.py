@@ -31,7 +31,7 @@ from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
-from moechat.model import Embedder, Recollection
+from moechat.model import Embedder, Hit, Recollection
 from moechat.reading.saying import mark
 from moechat.recall import plans, touch
 from moechat.recall.episodic import Episodic
@@ -179,7 +179,7 @@ class Layers:
             unanswered=recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
             withheld=lambda hit: hit.id in kept_back
             or touch.is_withheld(cue, hit, delicate)
-            or (hit.layer != "lore" and concerns(off_limits, hit.text)),
+            or bool(off_limits and hit.layer != "lore" and concerns(off_limits, self._in_full(hit))),
         )  # fmt: skip
         macros = Macros(who.names, cue.now, who.language, cue.talk)
         hits = [replace(one, text=macros.fill(one.text)) if one.layer == "lore" else one for one in recollection.hits]
@@ -200,6 +200,11 @@ class Layers:
             return recollection
         empty = [span for span in recollection.empty_spans if span.start > unread]
         return replace(recollection, empty_spans=empty, unread_until=unread)
+
+    def _in_full(self, hit: Hit) -> str:
+        """What is told of a hit: of an exchange both sides."""
+        row = self.store.exchanges.by_ids([hit.id]).get(hit.id) if hit.is_exchange else None
+        return f"{row.exchange.sent}\n{row.exchange.heard}" if row else hit.text
 
     def _tokens(self, budget: int, reading_s: float = 0.0) -> int:
         """How many tokens that part may take: what is configured, no more than a share of what the model reads, and where it

@@ -241,6 +241,7 @@ def _merged(hits: Sequence[Hit], in_context: Collection[str], dropped: list[Drop
             stands, goes = (hit, first) if is_newer else (first, hit)
             order[places[telling]] = replace(stands, again=(*first.again, *filter(None, [goes.time])))
             dropped.append(Dropped(goes, "merged"))
+            shown.add(hit.id)  # What was replied to the same line goes with it.
         else:
             shown.add(hit.id)
             places[telling] = len(order)
