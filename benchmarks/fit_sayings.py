@@ -20,11 +20,11 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import expit
 
+from benchmarks.fit_asking import fit_asking
 from benchmarks.fit_frames import NO_MATTER, fit_frames
 from benchmarks.fit_kinds import fit_kinds
 from moechat.encoder.builtin import builtin
-from moechat.reading import answers, bearing, frames, nearness
-from moechat.reading.answers import AskingAxis
+from moechat.reading import bearing, frames, nearness
 from moechat.reading.examples import ABOUT, ASKED, EATING, ENDED, HER_DAY, LIFE, LOW, MASK, SAYING, WANTED
 from moechat.reading.frames import Frame
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
@@ -34,7 +34,6 @@ from moechat.when.names import tongue_of
 AXES = 192
 RIDGE, POWER, LOW_RIDGE = 0.2, 0.75, 1.0
 FOLDS = 3
-AMONG = 32
 RARE = 2  # A run of letters counts from this many examples on.
 MASKED_STEP = 8  # Of what frames tell as so, one in so many is an example of what is not over.
 FINDING_RIDGE = 0.5
@@ -186,24 +185,6 @@ def fit_findings() -> None:
         right, mistaken = passed[own & is_right].mean(), passed[own & ~is_right].mean()
         print(f"{language}: {own.sum()} findings; borne out: {right:.2f} of the right, {mistaken:.2f} of the mistaken")
     replace(near, weights=weights(np.arange(len(tellings)))).save()
-
-
-def fit_asking() -> None:
-    """What a question and what answers it differ by, whatever it asks for. What is printed was measured on what was left out,
-    fold by fold: how often the message that answers is the nearest of ``AMONG`` messages."""
-    pairs = answers.examples()
-    messages, questions = (builtin().embed(texts) for texts in zip(*pairs, strict=True))
-    fold_of = np.arange(len(pairs)) * FOLDS // len(pairs)
-    found = []
-    for at in range(0, len(pairs), AMONG):
-        own = slice(at, at + AMONG)
-        near = AskingAxis.between(messages[fold_of != fold_of[at]], questions[fold_of != fold_of[at]], "")
-        both = questions[own], near.as_told(questions[own])
-        found.append([((moved @ messages[own].T).argmax(axis=1) == np.arange(len(moved))).mean() for moved in both])
-    print(
-        "asking: of the questions {:.3f} lie nearest to what answers them, moved {:.3f}".format(*np.mean(found, axis=0))
-    )
-    AskingAxis.between(messages, questions, answers.digest(pairs)).save()
 
 
 if __name__ == "__main__":

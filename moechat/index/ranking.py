@@ -2,12 +2,12 @@
 
 The score of a document for a question is a sum of a few features, each a number of about the same
 size: how near its meaning is and that of what was said around it, which share of the question's words it has and its
-surroundings have, who said it, and whether it tells something of the kind that is asked for. ``WEIGHTS`` is that sum. Of a short
+surroundings have, who said it, and whether it tells something of the kind that is asked for. ``WEIGHTS`` is that sum. Words count
+as far as those of the question were ever heard: who asks in other words than it was told with is answered by meaning. Of a short
 talk the best document comes first, and the others make way for those of other talks.
 
 Rank says which memory is best, never whether it is good: something is always nearest. So a hit passes a ``Floor`` where its
-features add up to enough, with the words of the question that the diary has never heard counted against it (a question full of
-them asks for something that was never said); or where its meaning is near enough by the model's own measure, which is
+features add up to enough; or where its meaning is near enough by the model's own measure, which is
 what finds anything in the first days, when the diary knows few words. docs/recall.md shows what the numbers cost and save.
 """
 
@@ -25,10 +25,11 @@ from moechat.index.hybrid import DAY_S, Floats, HybridIndex, Ints, Times, happen
 from moechat.index.lexical import rarity, saturate
 from moechat.index.vectors import MISSING, meets
 from moechat.language import words
+from moechat.reading.saying import chances
 from moechat.when.names import has_han
 
 WEIGHTS: Mapping[str, float] = {
-    "dense": 0.6,  # cosine, in standard deviations above the mean of all
+    "dense": 0.9,  # cosine, in standard deviations above the mean of all
     "around": 0.6,  # the same of the neighbours in the talk, by NEAR
     "lexical": 1.0,  # share of the question's words, weighted by rarity, that the document has
     "window": 4.5,  # the same of the document with its neighbours in the talk, counts fading by distance
@@ -38,7 +39,7 @@ WEIGHTS: Mapping[str, float] = {
     "name": 0.6,  # tells a name or a title
     "asks": -2.25,  # is a question itself: it seldom holds the answer
     "hint": 1.5,  # told or happened in a time that is only hinted at
-    "lately": 4.0,  # told lately, as far as the question tells more than it asks: who tells goes on with the last talks
+    "lately": 3.0,  # told lately, as far as the question tells more than it asks: who tells goes on with the last talks
 }
 """Fitted by leaving one conversation out and rounded; benchmarks/ablate.py --features shows what each is worth."""
 REPEATS = -1.0
@@ -58,8 +59,8 @@ LATELY_S = 30 * DAY_S
 """After so long, counted from the last that was told, a document is told lately by 1/e."""
 FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what is near them.
 BEST = 50  # Of the best by words, and of those by meaning.
-ENOUGH = 3.5
-"""Sum of a hit's features, of which the words' count as far as the question's are known."""
+ENOUGH = 2.6
+"""Sum of a hit's features."""
 ENOUGH_WORDS = 2.0
 """The same where a hit has no vector."""
 SAID_MUCH = 1.8
@@ -68,16 +69,19 @@ YOUNG = 50
 """Documents at which both count half: a diary of the first days has heard few words, which says nothing about a question."""
 LITERAL_SHARE = 0.5
 """Of the question's words, by rarity: what has them was meant, however far its vector lies."""
-WORDS = ("lexical", "window", "answers")
-BELONGS = {"relevance": 0.11, "share": 0.43, "meaning": 0.59}
+BELONGS = {"relevance": 0.095, "share": 0.105, "meaning": 0.71, "no_memory": -0.8}
 """What counts for a question that something of the diary belongs to it, 1 being enough: the relevance of the best hit, the share
-of its words that the diary knows, and the mean cosine of the three nearest over the threshold of the model. Fitted on five kinds
-of talk against questions of other diaries and small talk (docs/recall.md)."""
+of its words that the diary knows, the mean cosine of the three nearest over the threshold of the model, and how likely it is of a
+kind that wants no memory. Fitted on nine kinds of talk against questions of other diaries and small talk (docs/recall.md)."""
+NO_MEMORY = (
+    "question",
+    "greeting",
+    "goodnight",
+)  # A question of this kind asks the character about itself, or for knowledge.
 NAMED = 0.6
 """How far it counts there who said the best hit: that the one is known whom the question names says little of its matter."""
-TELLS = 0.35  # Added to the bar of a message that asks nothing.
-LATIN = 0.12  # So does one without Chinese: of a Latin text, whose words are few and common, more is known by chance.
-UNHEARD_NAME = 0.3  # And so does one that names somebody or something that the diary never heard of.
+TELLS = 0.4  # Added to the bar of a message that asks nothing.
+UNHEARD_NAME = 0.4  # So does one that names somebody or something that the diary never heard of.
 LOOKED_AT = 30  # Top hits inspected.
 NEAREST = 3
 
@@ -85,7 +89,8 @@ NEAREST = 3
 @dataclass(frozen=True)
 class Ranked:
     """The outcome of a search, best first. ``features`` are the weighted parts of the score; ``inside`` is 1 where the
-    document was told or happened in an asked span; ``cosine`` is not weighted (nan where there is no vector). ``present``
+    document was told or happened in an asked span; ``literal``, the share of the question's words that it has, and ``cosine`` are
+    not weighted (nan where there is no vector). ``present``
     (documents, names) says which words of the question each has."""
 
     docs: Ints
@@ -168,10 +173,12 @@ class _Ranking:
         self.meant = {i for i, name in enumerate(index.speakers) if traits.names(text, name)}
         is_of_character = self.meant or traits.side_meant(text) == traits.CHARACTER_SIDE
         self.bare = 0 if is_of_character else traits.BARE
-        tokens = list(dict.fromkeys(traits.asked_words(index.without_names(text))))
+        bare = index.without_names(text)
+        tokens = list(dict.fromkeys(traits.asked_words(bare)))
         worth = index.lexical.idf(tokens)
         rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
         self.names, self.worth = [tokens[i] for i in rarest], worth[rarest]
+        self.heard = _heard(index, bare)
         self.visible = index.columns["alive"].copy()
         concealed = np.fromiter(hidden, np.int64, len(hidden))
         self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
@@ -187,13 +194,13 @@ class _Ranking:
         docs = self._candidates(k)
         if not len(docs) or k <= 0:
             return Ranked(np.zeros(0, np.int64), np.zeros(0), {"inside": np.zeros(0)}, [], np.zeros((0, 0), np.bool_))
-        features, present = self._features(docs)
+        features, literal, present = self._features(docs)
         inside = self.inside[docs].astype(np.float64)
         scores = sum(features.values()) + FIRST * inside
         features["repeats"] = repeats(*self.order.runs(docs), np.lexsort((-docs, -scores)))
         scores += features["repeats"]
         best = np.lexsort((-docs, -scores))[:k]
-        features["inside"], features["cosine"] = inside, self.cosine
+        features |= {"inside": inside, "literal": literal, "cosine": self.cosine}
         chosen = {name: values[best] for name, values in features.items()}
         return Ranked(docs[best], scores[best], chosen, self.names, present[best])
 
@@ -229,7 +236,7 @@ class _Ranking:
         around = around[around >= 0]
         return around if len(around) >= k else np.concatenate([around, np.flatnonzero(pool)[-k:]])
 
-    def _features(self, docs: Ints) -> tuple[dict[str, Floats], NDArray[np.bool_]]:
+    def _features(self, docs: Ints) -> tuple[dict[str, Floats], Floats, NDArray[np.bool_]]:
         weights = self.index.weights or WEIGHTS
         beside = {distance: self.order.beside(docs, distance) for distance in FADING}
         reached = _distinct(np.concatenate(list(beside.values())))
@@ -254,9 +261,9 @@ class _Ranking:
         values = {
             "dense": dense,
             "around": around,
-            "lexical": lexical,
-            "window": window,
-            "answers": answers,
+            "lexical": lexical * self.heard,
+            "window": window * self.heard,
+            "answers": answers * self.heard,
             "speaker": speaker,
             "tells": (bits & traits.TELLS_TIME > 0) * float(traits.asks_when(self.text)),
             "name": bits & traits.NAMES > 0,
@@ -266,9 +273,10 @@ class _Ranking:
             * traits.telling(self.text),
         }
         tells = bits & traits.NOTHING == 0  # A reply that one does not know is no evidence, whatever was asked.
-        return {
+        features = {
             name: np.asarray(value, np.float64) * weights.get(name, 0.0) * tells for name, value in values.items()
-        }, present
+        }
+        return features, lexical * tells, present
 
     def _word_features(
         self, docs: Ints, at: Mapping[int, Ints], lends: Mapping[int, NDArray[np.bool_]]
@@ -321,6 +329,16 @@ def repeats(runs: Ints, sizes: Ints, order: Ints) -> Floats:
     return REPEATS * better * share
 
 
+def _heard(index: HybridIndex, text: str) -> float:
+    """How far the words of a question are known to the diary: their weight within that of all, 0 … 1. A word that it never heard
+    counts as the rarest; of two characters beside each other that says nothing."""
+    rarest = float(rarity(0, index.lexical.count)) * index.lexical.count / (index.lexical.count + YOUNG)
+    weight = float(index.lexical.idf(list(dict.fromkeys(traits.asked_words(text)))).sum())
+    whole = [word for word in dict.fromkeys(words.tokens(text, bigrams=False)) if not words.is_stop_word(word)]
+    unheard = np.count_nonzero(index.lexical.idf(whole) == 0) * rarest
+    return weight / max(weight + unheard, SAID_MUCH * rarest, 1e-9)
+
+
 def _distinct(values: Ints) -> Ints:
     """Ascending, without repeats (np.unique costs five times as much on so few)."""
     ordered = np.sort(values)
@@ -330,35 +348,36 @@ def _distinct(values: Ints) -> Ints:
 @dataclass(frozen=True, slots=True)
 class Floor:
     """The floor of one question. ``threshold`` is the cosine that suffices, ``share`` how far its words count (0..1), ``bar``
-    what its signs must add up to; a ``young`` diary has too little in it to say that nothing belongs to a question. Of what
-    ``says_little`` only what it names can be meant: there a memory has its words, and nothing is brought by meaning alone."""
+    what its signs must add up to, ``no_memory`` how likely it is of a kind that wants no memory; a ``young`` diary has too little
+    in it to say that nothing belongs to a question. Of what ``says_little`` only what it names can be meant: there a memory has
+    its words, and nothing is brought by meaning alone."""
 
     threshold: float
     share: float
     young: bool = False
     bar: float = 1.0
     says_little: bool = False
+    no_memory: float = 0.0
 
     @classmethod
     def of(cls, text: str, index: HybridIndex, threshold: float) -> Floor:
-        """``share`` is the weight of the words that the diary has, within that of all.
-
-        A word that it never heard counts as the rarest.
-        """
         bare = index.without_names(text)
-        question_words = list(dict.fromkeys(traits.asked_words(bare)))
-        worth, count = index.lexical.idf(question_words), index.lexical.count
-        rarest = float(rarity(0, count)) * count / (count + YOUNG)
-        heard = float(worth.sum())
-        unheard = np.count_nonzero(worth == 0) * rarest
-        share = heard / max(heard + unheard, SAID_MUCH * rarest, 1e-9)
+        share = _heard(index, bare)
         bar = 1.0 if traits.asks(text) else 1.0 + TELLS
         if not has_han(text):
             names = (name for name in traits.names_told(bare) if not traits.of(name) & traits.TELLS_TIME)
             named = [words.tokens(name) for name in names]
-            bar += LATIN + UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
-        young = count < YOUNG
-        return cls(threshold, share, young, bar, says_little=not young and traits.says_little(bare))
+            bar += UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
+        young = index.lexical.count < YOUNG
+        likely = chances(text)
+        return cls(
+            threshold,
+            share,
+            young,
+            bar,
+            says_little=not young and traits.says_little(bare),
+            no_memory=sum(likely.get(kind, 0.0) for kind in NO_MEMORY),
+        )
 
     def belongs(self, features: Mapping[str, Any]) -> bool:
         """Whether anything of the diary belongs to the question, by its hits (arrays, the best hit first)."""
@@ -371,6 +390,7 @@ class Floor:
             "relevance": float(np.max(self._relevance(features, NAMED)[:LOOKED_AT])),
             "share": self.share,
             "meaning": float(np.sort(cosine)[-NEAREST:].mean()) / self.threshold if self.threshold > 0 else 1.0,
+            "no_memory": self.no_memory,
         }
         return sum(weight * signs[name] for name, weight in BELONGS.items()) >= self.bar
 
@@ -382,14 +402,12 @@ class Floor:
         return passes & self._has_words(features) if self.says_little else passes
 
     def _relevance(self, features: Mapping[str, Any], named: float = 1.0) -> Any:
-        """The sum of a hit's features: its words count as far as the question's are known, its speaker as far as ``named``."""
+        """The sum of a hit's features; who said it counts as far as ``named``."""
         counted = WEIGHTS.keys() - {"lately"}  # That something was told lately makes no answer of it.
-        heard = sum(
-            value * (self.share if name in WORDS else 1.0) for name, value in features.items() if name in counted
-        )
+        signs = sum(value for name, value in features.items() if name in counted)
         said_by = np.asarray(features.get("speaker", 0.0))
         # 我 and 你 rank the sides; half of the diary is told by each.
-        return heard - said_by * np.where(said_by < WEIGHTS["speaker"], 1.0, 1.0 - named)
+        return signs - said_by * np.where(said_by < WEIGHTS["speaker"], 1.0, 1.0 - named)
 
     def near(self, features: Mapping[str, Any]) -> Any:
         """Whether a hit is about the same by meaning alone, or has the words (seed 003's filter on a named time); of arrays,
@@ -397,7 +415,7 @@ class Floor:
         return self._has_words(features) | self._has_meaning(features)
 
     def _has_words(self, features: Mapping[str, Any]) -> Any:
-        return np.asarray(features.get("lexical", 0.0)) / WEIGHTS["lexical"] >= LITERAL_SHARE
+        return np.asarray(features.get("literal", 0.0)) >= LITERAL_SHARE
 
     def _has_meaning(self, features: Mapping[str, Any]) -> Any:
         return meets(features.get("cosine", -1.0), self.threshold)

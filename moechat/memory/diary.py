@@ -94,7 +94,7 @@ class Diary:
         user_name: str,
         character_name: str,
     ) -> None:
-        self._store, self.episodes = store, episodes
+        self._store, self._dense, self.episodes = store, dense, episodes
         self._speakers = (user_name, character_name)
         self.index = DiaryIndex(store, dense, self._speakers)
         self.vectors = DiaryVectors(store, dense, self.index)
@@ -223,10 +223,10 @@ class Diary:
             text = text.replace(span.phrase, " ") if span.is_vague else text  # "These days" is no word of the matter.
         bare = self.index.words.without_names(text)
         if bare == cue.query or cue.embed is None:
-            vector = cue.vector
+            vectors = None if cue.vector is None else cue.vector[None]
         else:  # In a short text, a name outweighs the meaning.
             vectors = cue.once(f"vector of {bare}", lambda: cue.embed([bare]))  # type: ignore[misc]
-            vector = None if vectors is None else vectors[0]
+        vector = None if vectors is None else self._dense.as_told(vectors)[0]
         return self.index.search(text, vector, k=depth, spans=spans, hints=hints)
 
     def _tellers(self, happening: Mapping[Span, Sequence[Episode]]) -> dict[int, Span]:

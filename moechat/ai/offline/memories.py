@@ -32,7 +32,7 @@ SHORTLIST = 12  # So many are looked at closely.
 MOST_CLAUSES = 24  # These of a memory are weighed one by one, the first and the last.
 # What that adds to the log odds (see ``Asking``), or takes from them, by the same regression; but what facts and what is no
 # longer so take was set by hand: beside each fact stood the words that it rests on, and what was once was asked for too seldom.
-OF_ANOTHER, A_FACT, A_FACT_STATES, TELLS_NOTHING, OF_THAT_TIME, FORMERLY = -1.9, -1.0, 2.3, -2.0, 3.3, -2.0
+OF_ANOTHER, A_FACT, A_FACT_STATES, TELLS_NOTHING, OF_THAT_TIME, FORMERLY = -1.35, -3.0, 4.0, -2.9, 2.1, -2.0
 NOTHING_TOLD = frozenset("question record greeting goodnight".split())
 LESS = 1.5  # A fact answers though a message lies nearer to a question by this.
 OF_ONESELF = frozenset({"name", "age", "birthday", "home", "hometown", "job", "employer", "allergy", "health"})
