@@ -61,6 +61,8 @@ FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what 
 BEST = 50  # Of the best by words, and of those by meaning.
 ENOUGH = 2.6
 """Sum of a hit's features."""
+HALF = 0.5
+"""Where something belongs to a question, what is this part as relevant as the best hit does, too."""
 ENOUGH_WORDS = 2.0
 """The same where a hit has no vector."""
 SAID_MUCH = 1.8
@@ -395,10 +397,12 @@ class Floor:
         return sum(weight * signs[name] for name, weight in BELONGS.items()) >= self.bar
 
     def passes(self, features: Mapping[str, Any]) -> Any:
-        """Whether a hit with these features (weighted, as the index gives them) is relevant; of arrays of them, which are."""
-        cosine = np.nan_to_num(features.get("cosine", 0.0))
+        """Which of all hits with these features (arrays, weighted, as the index gives them) are relevant, if anything belongs."""
+        cosine, relevance = np.nan_to_num(features.get("cosine", 0.0)), np.asarray(self._relevance(features))
         enough = np.where(cosine == 0.0, ENOUGH_WORDS, ENOUGH)
-        passes = (self._relevance(features) >= enough) | self._has_meaning(features)
+        if not self.young:  # In a young diary anything might belong.
+            enough = np.minimum(enough, HALF * np.max(relevance, initial=0.0))
+        passes = (relevance >= enough) | self._has_meaning(features)
         return passes & self._has_words(features) if self.says_little else passes
 
     def _relevance(self, features: Mapping[str, Any], named: float = 1.0) -> Any:

@@ -56,7 +56,15 @@ def test_what_passes() -> None:
         (0.9, 1.0, {"window": ENOUGH - 1.0, "cosine": 0.1, "speaker": 0.8 * WEIGHTS["speaker"]}, False),  # a pronoun
         (0.9, 1.0, {"window": ENOUGH - 1.0, "cosine": 0.1, "speaker": WEIGHTS["speaker"]}, True),  # a name
     ]
-    assert [case for case in cases if bool(Floor(case[0], share=case[1]).passes(case[2])) is not case[3]] == []
+    assert [
+        case for case in cases if bool(Floor(case[0], share=case[1], young=True).passes(case[2])) is not case[3]
+    ] == []
+
+
+def test_what_is_half_as_relevant_as_the_best_passes_but_in_a_young_diary() -> None:
+    faint = {"window": np.array([2.0, 1.2, 0.9, -1.0]), "cosine": np.full(4, 0.1)}
+    assert Floor(0.9, share=1.0).passes(faint).tolist() == [True, True, False, False]
+    assert not Floor(0.9, share=1.0, young=True).passes(faint).any()
 
 
 def hits(best: float, cosine: float) -> dict[str, np.ndarray]:
