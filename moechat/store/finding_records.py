@@ -199,11 +199,9 @@ class FindingRecords:
 
     def __init__(self, owner: LogBook, session: StoreSession) -> None:
         self._owner, self._session = owner, session
-        kept: KeptRows[Episode] = KeptRows(session, DIED, lambda rows: {
+        self._kept: KeptRows[Episode] = KeptRows(session, DIED, lambda rows: {
             row: EPISODE.of_json(id_, data) for row, id_, data in session.all(BY_ROW, {"rows": list(rows)})
         })  # fmt: skip
-        self.by_row = kept.of
-        """Live episodes by row number."""
         self._book: tuple[tuple[int, int], FactBook] | None = None
         self._superseding: tuple[tuple[int, int], list[Episode]] | None = None
         self._superseded: tuple[Sequence[object], frozenset[str]] = ((None, None, None), frozenset())
@@ -238,6 +236,10 @@ class FindingRecords:
         return {id_: ExchangeNote(tag, tuple(json.loads(words)), by) for id_, tag, words, by in rows}
 
     # ---- episodes
+
+    def by_row(self, rows: Sequence[int]) -> dict[int, Episode]:
+        """Live episodes by row number."""
+        return self._kept.of(rows)
 
     def episodes(self, rows: Sequence[int]) -> list[Episode]:
         """Live episodes by row number, in the order asked for."""
