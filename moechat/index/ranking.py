@@ -59,7 +59,7 @@ LATELY_S = 30 * DAY_S
 """After so long, counted from the last that was told, a document is told lately by 1/e."""
 FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what is near them.
 BEST = 50  # Of the best by words, and of those by meaning.
-ENOUGH = 2.6
+ENOUGH = 4.5
 """Sum of a hit's features."""
 HALF = 0.5
 """Where something belongs to a question, what is this part as relevant as the best hit does, too."""
