@@ -75,11 +75,8 @@ BELONGS = {"relevance": 0.095, "share": 0.105, "meaning": 0.71, "no_memory": -0.
 """What counts for a question that something of the diary belongs to it, 1 being enough: the relevance of the best hit, the share
 of its words that the diary knows, the mean cosine of the three nearest over the threshold of the model, and how likely it is of a
 kind that wants no memory. Fitted on nine kinds of talk against questions of other diaries and small talk (docs/recall.md)."""
-NO_MEMORY = (
-    "question",
-    "greeting",
-    "goodnight",
-)  # A question of this kind asks the character about itself, or for knowledge.
+NO_MEMORY, ABOUT_NOBODY = ("greeting", "goodnight"), "question"
+"""The kinds of message that want no memory; a question for knowledge, too, but none that is about the character."""
 NAMED = 0.6
 """How far it counts there who said the best hit: that the one is known whom the question names says little of its matter."""
 TELLS = 0.4  # Added to the bar of a message that asks nothing.
@@ -372,13 +369,14 @@ class Floor:
             bar += UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
         young = index.lexical.count < YOUNG
         likely = chances(text)
+        kinds = NO_MEMORY if traits.side_meant(bare) == traits.CHARACTER_SIDE else (*NO_MEMORY, ABOUT_NOBODY)
         return cls(
             threshold,
             share,
             young,
             bar,
             says_little=not young and traits.says_little(bare),
-            no_memory=sum(likely.get(kind, 0.0) for kind in NO_MEMORY),
+            no_memory=sum(likely.get(kind, 0.0) for kind in kinds),
         )
 
     def belongs(self, features: Mapping[str, Any]) -> bool:

@@ -87,6 +87,8 @@ def test_to_what_wants_no_memory_little_belongs() -> None:
     assert not Floor(0.3, share=0.5, no_memory=1.0).belongs(near)
     assert Floor.of("where did i leave my parrot", diary(60), 0.3).no_memory < 0.1
     assert Floor.of("How far away is the moon?", diary(60), 0.3).no_memory > 0.9
+    assert Floor.of("What are you afraid of?", diary(60), 0.3).no_memory < 0.1, "who asks about her asks what she said"
+    assert Floor.of("你最怕什么？", diary(60), 0.3).no_memory < 0.1
 
 
 def test_words_count_in_the_order_as_far_as_those_of_the_question_were_ever_heard() -> None:
