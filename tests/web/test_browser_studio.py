@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.cards import container, png
@@ -73,6 +73,26 @@ def at_most(steps: int) -> Iterator[list[str]]:
     taken: list[str] = []
     yield taken
     assert len(taken) == steps, taken
+
+
+def test_a_press_that_is_under_way_while_the_room_is_drawn_is_heard(browser: Browser, url: str) -> None:
+    held: list[Route] = []
+    with tab(browser, url) as page:
+        room, doors = page.locator("#room"), page.locator("#doors")
+        doors.locator("[data-room=studio]").click()
+        along = room.get_by_role("button", name="带走")
+        along.wait_for()
+        doors.locator("[data-room=chat]").click()
+        page.route("**/page/do/room", lambda route: held.append(route), times=1)
+        with page.expect_request("**/page/do/room"):
+            doors.locator("[data-room=studio]").click()
+        along.hover()
+        page.mouse.down()
+        with page.expect_response("**/page/do/room"):
+            held[0].continue_()
+        page.evaluate("fetch('/page/manifest.webmanifest').then((answer) => answer.text())")  # Then that answer was used.
+        page.mouse.up()
+        room.get_by_role("button", name="角色和记忆", exact=True).wait_for()
 
 
 def test_a_dropped_card_is_talked_with_its_world_book_fires_and_its_archive_brings_it_back(

@@ -12,6 +12,7 @@ document.addEventListener("moechat:frame", () => {
   let drawnRoom = "";
   let arrived = "";
   let refreshing = 0;
+  let [released, release] = [Promise.resolve(), () => {}]; // until the finger or the mouse's button is up
 
   const there = () => [...document.querySelectorAll("#doors [data-room]")].map((door) => door.dataset.room)
     .find((room) => location.hash === `#${room}`) ?? "chat";
@@ -22,6 +23,7 @@ document.addEventListener("moechat:frame", () => {
     clearTimeout(refreshing);
     element.setAttribute("aria-busy", "true");
     const view = await ask("room", { action: { ...action, width: String(width()) } });
+    await released; // A click that has begun here ends here; then its answer is drawn instead.
     if (mine === turn) element.removeAttribute("aria-busy");
     if (!view || mine !== turn || view.html === undefined) return;
     if (view.talks) location.hash = "chat";
@@ -83,6 +85,11 @@ document.addEventListener("moechat:frame", () => {
     act(source.dataset);
   }
 
+  element.addEventListener("pointerdown", () => {
+    release();
+    released = new Promise((done) => { release = done; });
+  });
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => setTimeout(release), true); // after the click
   element.addEventListener("click", (event) => {
     const source = event.target.closest("[data-do]");
     if (source && source.tagName !== "FORM" && !("local" in source.dataset)) press(source);
