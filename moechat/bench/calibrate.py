@@ -22,6 +22,7 @@ from moechat.bench import dataset
 from moechat.errors import DataError, EmbeddingError
 from moechat.memory.stream import min_max
 from moechat.model import Embedder, Thresholds
+from moechat.reading import answers
 from moechat.settings import config as settings
 
 Layer = Literal["diary", "core", "lore"]
@@ -155,13 +156,15 @@ def _against(
 # ---- fitting
 
 
-def scores(pairs: Sequence[LabelledPair], embedder: Embedder) -> np.ndarray:
-    """(n,) cosines of the pairs."""
-    queries = list(dict.fromkeys(pair.query for pair in pairs))
-    texts = list(dict.fromkeys(pair.text for pair in pairs))
-    of_query = dict(zip(queries, embedder.embed(queries, "query"), strict=True))
-    of_text = dict(zip(texts, embedder.embed(texts), strict=True))
-    return np.array([float(of_query[pair.query] @ of_text[pair.text]) for pair in pairs])
+def scores(pairs: Sequence[LabelledPair], embedder: Embedder) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) cosines of the pairs, and (n,) the same with each question where its answer would lie, as the diary looks for it."""
+    query_rows = {query: row for row, query in enumerate(dict.fromkeys(pair.query for pair in pairs))}
+    text_rows = {text: row for row, text in enumerate(dict.fromkeys(pair.text for pair in pairs))}
+    asked, texts = embedder.embed(list(query_rows), "query"), embedder.embed(list(text_rows))
+    moved = answers.as_told(asked, embedder.fingerprint)
+    rows = [(query_rows[pair.query], text_rows[pair.text]) for pair in pairs]
+    plain, of_diary = (np.array([float(of_query[q] @ texts[t]) for q, t in rows]) for of_query in (asked, moved))
+    return plain, of_diary
 
 
 def threshold(
@@ -255,11 +258,12 @@ def calibrate(agent: Agent, pairs: Sequence[LabelledPair]) -> Calibration:
     if embedder is None:
         raise EmbeddingError("no embedding model serves; set embedding.provider, there is nothing to calibrate without")
     target = agent.config.recall.false_recall_target
-    cosines = scores(pairs, embedder)
+    plain, of_diary = scores(pairs, embedder)
     fits, lacking = [], []
     for layer in LAYERS:
         own = [i for i, pair in enumerate(pairs) if pair.layer == layer]
         before = agent.layers.recipes.threshold({"diary": "events", "core": "profile", "lore": "lore"}[layer])
+        cosines = of_diary if layer == "diary" else plain
         fit = threshold([pairs[i] for i in own], cosines[own], target=target, before=before)
         if fit:
             fits.append(fit)
@@ -268,7 +272,7 @@ def calibrate(agent: Agent, pairs: Sequence[LabelledPair]) -> Calibration:
                 f"{layer}: {len(own)} pairs, too few for a threshold (needs {MIN_QUESTIONS} questions with both kinds)"
             )
     diary = [i for i, pair in enumerate(pairs) if pair.layer == "diary"]
-    best_weights = weights([pairs[i] for i in diary], cosines[diary], agent.config.recall.stream.weights.model_dump())
+    best_weights = weights([pairs[i] for i in diary], plain[diary], agent.config.recall.stream.weights.model_dump())
     if best_weights is None:
         lacking.append(f"weights: too few pairs with age_hours and importance (needs {MIN_QUESTIONS} questions)")
     return Calibration(embedder.fingerprint, target, fits, best_weights, lacking)

@@ -231,12 +231,7 @@ class Dense:
 
     def as_told(self, vectors: Vectors) -> Vectors:
         """(n, dim) vectors of questions where what answers them would lie, if that was learned for the model that serves."""
-        serves = self._serves
-        return (
-            answers.load().as_told(vectors)
-            if serves and serves.embedder.fingerprint.startswith(answers.MODEL)
-            else vectors
-        )
+        return answers.as_told(vectors, self._serves.embedder.fingerprint) if self._serves else vectors
 
     def kept(self, layer: str, texts: Sequence[str], *, may_keep: Callable[[], bool] = lambda: True) -> Ints | None:
         """(n,) where the vectors of short texts stand in the serving table of a layer, see ``embed_kept``.

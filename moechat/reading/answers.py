@@ -70,6 +70,12 @@ class AskingMap:
         )
 
 
+def as_told(vectors: Vectors, fingerprint: str) -> Vectors:
+    """(n, dim) vectors of questions, made by the model of this fingerprint, where what answers them would lie; as they are where
+    that was not learned for it."""
+    return load().as_told(vectors) if fingerprint.startswith(MODEL) else vectors
+
+
 @cache
 def load() -> AskingMap:
     """What ``save`` stored."""

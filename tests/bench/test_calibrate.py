@@ -13,7 +13,9 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.bench import calibrate
 from moechat.bench.calibrate import LabelledPair
 from moechat.cli.main import main
+from moechat.encoder.builtin import builtin
 from moechat.errors import DataError
+from moechat.reading import answers
 from moechat.settings import config
 from tests.houses import CHARACTER, Home, imported
 
@@ -65,6 +67,16 @@ def test_the_target_holds_at_its_ends(target: float, false: float) -> None:
 def test_too_few_questions_fit_no_threshold() -> None:
     made, scores = pairs([0.1] * 5, [0.8] * 5)
     assert calibrate.threshold(made, scores, target=0.5, before=0.5) is None
+
+
+def test_the_diary_is_fitted_to_questions_that_lie_where_their_answers_do() -> None:
+    pair = LabelledPair("我养的猫叫什么？", "我家猫叫团子", True)
+    plain, of_diary = calibrate.scores([pair, pair], builtin())
+    asked, told = builtin().embed([pair.query], "query"), builtin().embed([pair.text])
+    assert plain == pytest.approx([float(asked[0] @ told[0])] * 2)
+    assert of_diary == pytest.approx([float(answers.load().as_told(asked)[0] @ told[0])] * 2)
+    assert of_diary[0] != plain[0]
+    assert np.array_equal(*calibrate.scores([pair], HashEmbedder())), "for no other model was it learned"
 
 
 def aged(relevant_is: str) -> tuple[list[LabelledPair], np.ndarray]:
