@@ -166,6 +166,15 @@ class Layers:
         # Small talk that names no time asks for nothing of the past.
         is_small = not cue.asks_time and is_small_talk(cue.query, names)
         is_fixed, several = touch.asks_all(cue.text) or is_small, traits.asks_several(cue.text)
+
+        def is_withheld(hit: Hit) -> bool:
+            """By what would be told: of an exchange both sides, whichever was found."""
+            row = self.store.exchanges.by_ids([hit.id]).get(hit.id) if hit.is_exchange else None
+            sent, heard = (row.exchange.sent, row.exchange.heard) if row else (hit.text, "")
+            if hit.id in kept_back or touch.is_withheld(cue, hit, sent, delicate):
+                return True
+            return hit.layer != "lore" and concerns(off_limits, f"{sent}\n{heard}")
+
         recollection = recall(
             cue,
             recipes.whatever_ranks(low=is_low) if is_fixed else recipes.active(several=several, low=is_low),
@@ -177,9 +186,7 @@ class Layers:
             ),
             widen=lambda hits: self.episodic.widen(self.diary.widen(hits), in_context), in_context=in_context,
             unanswered=recipes.unanswered, empty_spans=self.diary.empty_spans if config.Agent.long_memory else lambda _: (),
-            withheld=lambda hit: hit.id in kept_back
-            or touch.is_withheld(cue, hit, delicate)
-            or bool(off_limits and hit.layer != "lore" and concerns(off_limits, self._in_full(hit))),
+            withheld=is_withheld,
         )  # fmt: skip
         macros = Macros(who.names, cue.now, who.language, cue.talk)
         hits = [replace(one, text=macros.fill(one.text)) if one.layer == "lore" else one for one in recollection.hits]
@@ -200,11 +207,6 @@ class Layers:
             return recollection
         empty = [span for span in recollection.empty_spans if span.start > unread]
         return replace(recollection, empty_spans=empty, unread_until=unread)
-
-    def _in_full(self, hit: Hit) -> str:
-        """What is told of a hit: of an exchange both sides."""
-        row = self.store.exchanges.by_ids([hit.id]).get(hit.id) if hit.is_exchange else None
-        return f"{row.exchange.sent}\n{row.exchange.heard}" if row else hit.text
 
     def _tokens(self, budget: int, reading_s: float = 0.0) -> int:
         """How many tokens that part may take: what is configured, no more than a share of what the model reads, and where it

@@ -126,11 +126,11 @@ def formerly(former: Former, *, at_length: bool = True) -> str:
     return _OVER[tongue].format(text=matter, end=end, quote=quote)
 
 
-def is_withheld(cue: Cue, hit: Hit, delicate: Mapping[str, str]) -> bool:
+def is_withheld(cue: Cue, hit: Hit, sent: str, delicate: Mapping[str, str]) -> bool:
     """Whether a hit is delicate and the talk does not touch it: it is neither of pain itself, nor asks after a state of the
-    user's, nor names the memory's time or a word of it or of what is understood of it. The words of an exchange may be of pain by
-    themselves. Where a life is in danger, all is withheld but care and what told of danger before; what moves that life stands
-    beside them where danger is not said outright."""
+    user's, nor names the memory's time or a word of it or of what is understood of it. What was ``sent`` in an exchange may be
+    of pain by itself, whichever side was found; of any other hit that is the text. Where a life is in danger, all is withheld but
+    care and what told of danger before; what moves that life stands beside them where danger is not said outright."""
     if is_danger(cue):
         stands = ("care",) if saying(cue.text).is_outright else ("care", MATTERS)
         return hit.recipe not in stands and not saying(hit.text).is_danger
@@ -138,9 +138,9 @@ def is_withheld(cue: Cue, hit: Hit, delicate: Mapping[str, str]) -> bool:
         return False
     if hit.span is not None and not hit.span.is_vague:
         return False
-    text = words.fold(hit.text)
+    text = words.fold(sent)
     understood = delicate.get(hit.id, "")
-    if not (understood or (hit.is_exchange and hit.side != "char" and mark(hit.text) == "delicate")):
+    if not (understood or (hit.is_exchange and mark(sent) == "delicate")):
         return False
     if mark(cue.text) == "delicate" or (asks(cue.text) and any(ASKED[name].search(cue.text) for name in STATES)):
         return False

@@ -127,6 +127,21 @@ def test_nobody_who_is_off_limits_is_raised_but_a_question_is_answered(tmp_path:
         assert "贝壳" in "\n".join(one.content for one in model.requests[-1].messages if one.role == "system")
 
 
+def test_pain_that_was_replied_to_is_not_raised_by_a_word_of_the_reply(tmp_path: Path) -> None:
+    home = Home.build(tmp_path, character={"user_name": "何露"})
+    comfort = "抱抱你，先去厨房喝口热水吧，把门锁好。"
+    model = ScriptedModel(lambda messages: comfort if "割手腕" in messages[-1].content else "嗯。", understands=False)
+    with home.open(model) as house:
+        agent = house.agent()
+        for text in ("我昨晚又割手腕了", *(f"今天看了第{number}集电视剧" for number in range(60))):
+            say(agent, text)
+        agent.finish()
+        home.clock.advance(days=9)
+        found = agent.recall("厨房的热水怎么烧")
+        assert comfort in [hit.text for hit in found.ranked], "it is found"
+        assert not any("割手腕" in hit.text or comfort in hit.text for hit in found.hits)
+
+
 def test_its_owner_edits_it_ends_it_and_brings_it_back(home: Home) -> None:
     model = ScriptedModel(lambda messages: "嗯。", understands=False)
 
