@@ -41,7 +41,8 @@ WEIGHTS: Mapping[str, float] = {
     "hint": 1.5,  # told or happened in a time that is only hinted at
     "lately": 3.0,  # told lately, as far as the question tells more than it asks: who tells goes on with the last talks
 }
-"""Fitted by leaving one conversation out and rounded; benchmarks/ablate.py --features shows what each is worth."""
+"""Fitted by leaving one conversation out and rounded; but ``dense`` and ``lately`` were chosen by hand on nine kinds of talk that
+had been looked at (docs/recall.md). benchmarks/ablate.py --features shows what each is worth."""
 REPEATS = -1.0
 """What each better document of the same short talk takes from a document: one of them says what the talk is about."""
 SHORT = 8  # Documents of a short talk; in a longer one, about many things, the share falls by the square.
@@ -177,7 +178,7 @@ class _Ranking:
         worth = index.lexical.idf(tokens)
         rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
         self.names, self.worth = [tokens[i] for i in rarest], worth[rarest]
-        self.heard = _heard(index, bare)
+        self.heard = _heard(index, bare, worth)
         self.visible = index.columns["alive"].copy()
         concealed = np.fromiter(hidden, np.int64, len(hidden))
         self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
@@ -292,8 +293,9 @@ class _Ranking:
             counts += np.float32(fading) * table[at[distance]] * lends[distance][:, None]
             sizes += np.float32(fading) * lengths[at[distance]]
         usual = lexical.average_length * sum(FADING.values())
-        window = saturate(counts, sizes, usual, k1=0.5, b=0.5) @ share
-        shares = (table > 0) @ share
+        # Not by ``@``: of few columns OpenBLAS now and then warns of an invalid value, though all are finite and it is right.
+        window = np.einsum("dw,w->d", saturate(counts, sizes, usual, k1=0.5, b=0.5), share)
+        shares = np.einsum("dw,w->d", (table > 0).astype(np.float32), share)
         questions = np.append(self.index.columns["traits"][docs] & traits.ASKS > 0, False)
         return shares[at[0]], window, (shares * questions)[at[-1]], table[at[0]] > 0
 
@@ -328,11 +330,11 @@ def repeats(runs: Ints, sizes: Ints, order: Ints) -> Floats:
     return REPEATS * better * share
 
 
-def _heard(index: HybridIndex, text: str) -> float:
-    """How far the words of a question are known to the diary: their weight within that of all, 0 … 1. A word that it never heard
-    counts as the rarest; of two characters beside each other that says nothing."""
+def _heard(index: HybridIndex, text: str, worth: Floats) -> float:
+    """How far the words of a question, which the diary finds each ``worth`` so much, are known to it: their weight within that of
+    all, 0 … 1. A word that it never heard counts as the rarest; of two characters beside each other that says nothing."""
     rarest = float(rarity(0, index.lexical.count)) * index.lexical.count / (index.lexical.count + YOUNG)
-    weight = float(index.lexical.idf(list(dict.fromkeys(traits.asked_words(text)))).sum())
+    weight = float(worth.sum())
     whole = [word for word in dict.fromkeys(words.tokens(text, bigrams=False)) if not words.is_stop_word(word)]
     unheard = np.count_nonzero(index.lexical.idf(whole) == 0) * rarest
     return weight / max(weight + unheard, SAID_MUCH * rarest, 1e-9)
@@ -360,8 +362,9 @@ class Floor:
 
     @classmethod
     def of(cls, text: str, index: HybridIndex, threshold: float) -> Floor:
+        """The floor of a message for what an index holds, by the cosine that suffices."""
         bare = index.without_names(text)
-        share = _heard(index, bare)
+        share = _heard(index, bare, index.lexical.idf(list(dict.fromkeys(traits.asked_words(bare)))))
         bar = 1.0 if traits.asks(text) else 1.0 + TELLS
         if not has_han(text):
             names = (name for name in traits.names_told(bare) if not traits.of(name) & traits.TELLS_TIME)

@@ -90,7 +90,9 @@ def test_a_press_that_is_under_way_while_the_room_is_drawn_is_heard(browser: Bro
         page.mouse.down()
         with page.expect_response("**/page/do/room"):
             held[0].continue_()
-        page.evaluate("fetch('/page/manifest.webmanifest').then((answer) => answer.text())")  # Then that answer was used.
+        page.evaluate(
+            "fetch('/page/manifest.webmanifest').then((answer) => answer.text())"
+        )  # Then that answer was used.
         page.mouse.up()
         room.get_by_role("button", name="角色和记忆", exact=True).wait_for()
 
