@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
 from moechat.access.guard import NOSNIFF, Door, Guard
@@ -190,6 +192,17 @@ def test_after_too_many_wrong_words_one_waits_and_sessions_stay(register: Regist
     assert inside.get("/").status_code == 200
 
 
+def test_on_this_machine_the_key_of_another_service_is_no_matter_but_a_wrong_one_of_ours_is(tmp_path: Path) -> None:
+    ring = Keyring(tmp_path)
+    _, anne = ring.add("phone", users=["安妮"])
+    at = client(Door(keyring=ring), attempts=Attempts(each=2, all_=2, window_s=60))
+    for _ in range(5):
+        assert at.get("/", headers={"authorization": "Bearer sk-of-another"}).json() == {"whose": OWNER}
+    assert at.get("/", headers={"authorization": f"bearer {anne}"}).json() == {"whose": "安妮"}
+    assert at.get("/", headers={"x-api-key": "mk-wrong"}).status_code == 401
+    assert at.get("/", headers={"authorization": f"Basic {anne}"}).json() == {"whose": OWNER}
+
+
 def test_after_too_many_wrong_keys_the_right_one_waits_too(tmp_path: Path) -> None:
     ring = Keyring(tmp_path, whole="right")
     at = client(Door(open_here=False, keyring=ring), LAN, attempts=Attempts(each=3, all_=4, window_s=60))
@@ -242,7 +255,62 @@ def test_a_damaged_record_lets_nobody_in_and_is_told_in_words(
     assert FILE in caplog.text
 
 
+# ---- pages of the sites that may call
+
+
+def test_the_page_of_an_allowed_site_calls_and_reads_the_answer_while_others_do_not() -> None:
+    site = "https://chat.example"
+    at = client(Door(origins=frozenset({site})))
+    wish = {"origin": site, "access-control-request-headers": "authorization, x-title\x7f"}
+    before = at.options("/v1/models", headers=wish)
+    assert before.status_code == 204 and before.headers["access-control-allow-origin"] == site
+    assert before.headers["access-control-allow-headers"] == "authorization, x-title"
+    assert {"GET", "POST", "PATCH", "DELETE"} <= set(before.headers["access-control-allow-methods"].split(", "))
+    plain = at.options("/v1/models", headers={"origin": site})
+    assert plain.headers["access-control-allow-headers"] == "authorization, content-type"
+    answer = at.post("/", headers={"origin": site, "sec-fetch-site": "cross-site"}, json={})
+    assert answer.json() == {"whose": OWNER} and answer.headers["access-control-allow-origin"] == site
+    assert answer.headers["vary"] == "Origin" and "retry-after" in answer.headers["access-control-expose-headers"]
+    assert at.options("/", headers={"origin": "https://evil.example"}).status_code == 403
+    assert "access-control-allow-origin" not in at.get("/").headers
+
+
 # ---- what it brings
+
+
+async def telling_back(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application that reads twice and says what it was given."""
+    read = [await receive() for _ in range(2)]
+    await JSONResponse([message.get("body", message["type"].encode()).decode() for message in read])(
+        scope, receive, send
+    )
+
+
+def passed_on(door: Door, *messages: Message) -> tuple[int, Any]:
+    """What comes of a request that arrives in ``messages``: status and body."""
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json; charset=utf-8")]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "server": ("127.0.0.1", 7860)}
+    arriving, answers = iter(messages), list[Message]()
+
+    async def receive() -> Message:
+        return next(arriving)
+
+    async def send(message: Message) -> None:
+        answers.append(message)
+
+    asyncio.run(Guard(telling_back, door)(scope, receive, send))
+    return answers[0]["status"], json.loads(answers[1]["body"])
+
+
+def test_the_application_reads_the_whole_body_once_and_then_what_follows() -> None:
+    first, last = (
+        {"type": "http.request", "body": part, "more_body": more} for part, more in ((b"one ", True), (b"two", False))
+    )
+    end = {"type": "http.disconnect"}
+    assert passed_on(Door(max_body=7), first, last, end) == (200, ["one two", "http.disconnect"])
+    status, answer = passed_on(Door(max_body=6), first, last, end)
+    assert (status, answer["error"]["code"]) == (413, "request_too_large")
+    assert passed_on(Door(), first, end)[0] == 400
 
 
 def test_what_is_closed_is_not_there_and_every_answer_has_the_headers() -> None:
