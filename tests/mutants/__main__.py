@@ -41,7 +41,13 @@ TESTS = {
     ],
     "cli": ["tests/cli", "tests/test_docs.py"],
     "verbs": ["tests/verbs", "tests/curation", "tests/cli", "tests/test_docs.py"],
-    "turn": ["tests/agent", "tests/test_containment.py", "tests/test_moechat_folder.py", "tests/recall"],
+    "turn": [
+        "tests/test_public.py",
+        "tests/agent",
+        "tests/test_containment.py",
+        "tests/test_moechat_folder.py",
+        "tests/recall",
+    ],
 }
 TURN = "turn"  # The modules that lie in no room: a turn, and what happens behind it.
 Row = dict[str, str]
