@@ -45,6 +45,27 @@ def test_thoughts_label_and_echoes_are_taken_out_wherever_the_text_is_cut(text: 
         assert clean([text[:at], text[at:]]) == (shown, thoughts), at
 
 
+def test_a_label_is_taken_out_in_every_form_and_nothing_else_of_the_reply() -> None:
+    labels = [
+        "青禾:",
+        "青禾：",
+        "青禾 :",
+        "**青禾:**",
+        "**青禾：**",
+        "**青禾**:",
+        "**青禾**：",
+        "[青禾]",
+        "[青禾]:",
+        "【青禾】",
+        "【青禾】：",
+    ]
+    assert [label for label in labels if clean([f"\n{label} 你来啦。"]) != ("你来啦。", "")] == []
+    for text in ("青禾你来啦。", "**青禾** 来了。", "江砚：你来啦。", "你来啦。青禾：坐。"):
+        assert clean([text]) == (text, "")
+    nameless = Cleaner()
+    assert in_whole([*nameless.feed("青禾：在。"), *nameless.rest()]) == "青禾：在。"
+
+
 PARTS = st.sampled_from([
     "好", " ", "\n", "<", ">", "[", "</", "think", "<think>", "</think>", "<thinking>", "</thinking>", "[THINK]", "青禾",
     "：", "**",

@@ -51,6 +51,21 @@ def test_entries_are_listed_with_those_that_are_switched_off(tmp_path: Path) -> 
     assert [one.keyword for one in WorldBook(files.folder).entries][-1] == "山"
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("places.yaml", PLACES), ("city.json", '{"entries": {"0": {"key": ["渡口"], "content": "船"}}}')]
+)
+def test_a_folder_of_the_book_that_leads_elsewhere_is_not_read_in_either_form(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "character").mkdir()
+    there = build(tmp_path / "elsewhere", text, name)
+    assert "渡口" in [one.keyword for one in there.listed()]
+    (tmp_path / "character" / "data_base").symlink_to(there.folder)
+    here = LoreFiles(tmp_path / "character" / "data_base", tmp_path / ".lock")
+    assert here.listed() == [] and "leads out" in str(here.problems[0])
+
+
 FULL = """\
 灯:
   text: 亮

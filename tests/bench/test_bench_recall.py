@@ -208,7 +208,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
     path.write_text("\n" + line, encoding="utf-8")
     with pytest.raises(DataError, match=said) as error:
         dataset.read(path)
-    assert error.value.line == 2
+    assert (error.value.file, error.value.line) == (str(path), 2)
 
 
 def test_side_by_side_has_plain_search_and_one_part_off_at_a_time(file: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 from moechat.bench import corpus, speed
+from moechat.house import House
 from moechat.memory.contradiction import relation
 from moechat.model import Exchange
 from moechat.rules import reading
@@ -27,9 +28,14 @@ def test_the_talk_tells_known_facts_again_and_new_ones():
     assert {kind for kind, _ in messages} >= {"event", "question", "dated", "lore", "chat", "fact", "story"}
 
 
-def test_a_small_memory_is_measured(tmp_path):
+def test_a_small_memory_is_measured_once_the_house_is_ready(tmp_path, monkeypatch):
     speed.write(tmp_path, 60, facts=30)
+    steps = []
+    for name in ("ready", "agent"):
+        step = getattr(House, name)
+        monkeypatch.setattr(House, name, lambda *args, name=name, step=step: [steps.append(name), step(*args)][1])
     figures = speed.measure(tmp_path, 60, turns=10)
+    assert steps[:2] == ["ready", "agent"], "what the house reads for itself is no cost of a memory"
     assert set(figures["turn_ms"]) == {"prompt", "ended", "behind", "embedding"}
     for step in ("prompt", "ended"):
         p50, p95, p99 = figures["turn_ms"][step]["cpu"]

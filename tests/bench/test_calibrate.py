@@ -15,9 +15,11 @@ from moechat.bench.calibrate import LabelledPair
 from moechat.cli.main import main
 from moechat.encoder.builtin import builtin
 from moechat.errors import DataError
+from moechat.model import Fact
 from moechat.reading import answers
+from moechat.rules import reading
 from moechat.settings import config
-from tests.houses import CHARACTER, Home, imported
+from tests.houses import CHARACTER, Home, filed, imported
 
 THINGS = ("鹦鹉", "火锅", "吉他", "雨伞", "围巾", "露营", "小说", "键盘", "咖啡", "蛋糕", "石头", "电影")
 
@@ -121,6 +123,30 @@ def test_own_memory_gives_the_same_pairs_every_time(home: Home) -> None:
     diary = [pair for pair in made if pair.layer == "diary"]
     assert sum(pair.relevant for pair in diary) == len(THINGS)
     assert all(pair.age_hours is not None and pair.age_hours > 0 for pair in diary)
+
+
+def test_facts_are_asked_by_what_told_them_and_the_world_book_by_what_it_says(home: Home) -> None:
+    imported(
+        home.store(), *((f"2025-05-{i + 1:02}T20:00:00", f"我喜欢{thing}", "好") for i, thing in enumerate(THINGS))
+    )
+    (home.folder / "data_base").mkdir()
+    book = "".join(f"{thing}店: 街角的{thing}店卖了{i + 2}年\n" for i, thing in enumerate(THINGS))
+    (home.folder / "data_base" / "city.yaml").write_text(book, encoding="utf-8")
+    with home.open() as house:
+        agent = house.agent()
+        diary = [shown.exchange for shown in filed(agent.store)]
+        drafts = [(one, draft) for one in diary for draft in reading.understand(one).facts]
+        agent.store.findings.put([Fact(f"f{i}", one.at, draft, by="rules") for i, (one, draft) in enumerate(drafts)])
+        made = calibrate.own_pairs(agent)
+    right = {
+        layer: {(pair.query, pair.text) for pair in made if pair.relevant and pair.layer == layer}
+        for layer in ("core", "lore")
+    }
+    assert right["core"] == {(one.user, draft.text) for one, draft in drafts} and len(drafts) > 8
+    assert right["lore"] == {(f"街角的卖了{i + 2}年", f"{thing}店") for i, thing in enumerate(THINGS)}
+    for layer, own in right.items():
+        wrong = [(pair.query, pair.text) for pair in made if not pair.relevant and pair.layer == layer]
+        assert len(wrong) == len(set(wrong)) == len(own) * (len(own) - 1) and not own & set(wrong)
 
 
 def test_what_is_fitted_serves_that_model_alone(home: Home) -> None:
