@@ -160,10 +160,10 @@ def scores(pairs: Sequence[LabelledPair], embedder: Embedder) -> tuple[np.ndarra
     """(n,) cosines of the pairs, and (n,) the same with each question where its answer would lie, as the diary looks for it."""
     query_rows = {query: row for row, query in enumerate(dict.fromkeys(pair.query for pair in pairs))}
     text_rows = {text: row for row, text in enumerate(dict.fromkeys(pair.text for pair in pairs))}
-    asked, texts = embedder.embed(list(query_rows), "query"), embedder.embed(list(text_rows))
-    moved = answers.as_told(asked, embedder.fingerprint)
+    questions, texts = embedder.embed(list(query_rows), "query"), embedder.embed(list(text_rows))
+    moved = answers.as_told(questions, embedder.fingerprint)
     rows = [(query_rows[pair.query], text_rows[pair.text]) for pair in pairs]
-    plain, of_diary = (np.array([float(of_query[q] @ texts[t]) for q, t in rows]) for of_query in (asked, moved))
+    plain, of_diary = (np.array([float(of_query[q] @ texts[t]) for q, t in rows]) for of_query in (questions, moved))
     return plain, of_diary
 
 
