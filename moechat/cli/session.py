@@ -44,7 +44,7 @@ def progress(*, quiet: bool) -> Callable[[int, int], None]:
 
     def show(done: int, of: int) -> None:
         if not quiet:
-            print(f"\r{done} of {of}", end="\n" if done >= of else "", file=sys.stderr, flush=True)
+            print(f"\r{done} of {of}", end="\n" if done >= of else "", file=sys.stderr)
 
     return show
 
