@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import islice
 
 from moechat.when.periods import DAY, Maker, Period, Piece, TextContext, compiled, cycle_of
 
 # How many cycles (days, weeks, months, years) an expression is looked for: 29 February may be eight years away.
 REACH = 12
+MOST = 100  # Time words of a text that are read: who names more has pasted them.
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ class Language:
     opening: str = ""
 
     def pieces(self, text: str, ctx: TextContext) -> list[Piece]:
-        """The time words of a text in order; offsets are those of the text as given."""
+        """The first ``MOST`` time words of a text in order; offsets are those of the text as given."""
         pieces: list[Piece] = []
-        for match in self._matches(text.translate(self.plain)):
+        for match in islice(self._matches(text.translate(self.plain)), MOST):
             if make := self.makers.get((match.lastgroup or "")[2:]):
                 try:
                     pieces += make(match, ctx)

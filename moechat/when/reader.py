@@ -79,7 +79,7 @@ def _span(text: str, row: dict[str, Any], now: datetime) -> Span | None:
 Use = Literal["recall", "writing"]
 
 _MEASURED = re.compile(r"\d|[年月周天日号时点分秒季]|小时|星期|礼拜|世纪")
-LONGEST_READ = 4_000  # Of a longer text all is stored, but no more is read for what it says.
+LONGEST_READ = 3_000  # Of a longer text all is stored, but no more is read for what it says.
 
 # What is quoted was said from another day: 你说的“明天见”. A message that is all quotation is read.
 _QUOTED = (

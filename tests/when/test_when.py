@@ -8,7 +8,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -209,11 +208,8 @@ def test_parsing_is_the_same_in_eight_threads_as_in_one() -> None:
         assert all(result == alone for result in pool.map(look, range(1, 9)))
 
 
-def test_a_long_text_takes_time_in_proportion() -> None:
-    text = "一二三四五六七八九十百千年月日点半前后上下" * 180 + "昨天"
-    started = time.process_time()
-    assert resolve(text, WEDNESDAY)[-1].phrase.endswith("昨天")
-    assert time.process_time() - started < 5
+def test_of_a_text_full_of_times_the_first_hundred_words_are_read() -> None:
+    assert [span.phrase for span in resolve("前天，" + "明天，" * 150, WEDNESDAY)] == ["前天", *["明天"] * 99]
 
 
 def test_what_lies_far_on_in_a_pasted_text_is_not_looked_at() -> None:

@@ -105,7 +105,7 @@ class Memories:
         text = sent.text[:LONGEST_READ]
         clauses = [clause.text for clause in message.read(text, sent.before).clauses if self._tells(clause)]
         words = {word for clause in clauses for word in content_words(clause)}
-        if not clauses or saying(text).kind == "record" or (len(words) < LEAST_TOLD and asks(text)):
+        if not clauses or saying(sent.text).kind == "record" or (len(words) < LEAST_TOLD and asks(text)):
             return []
         belongs = {clause: self._belongs(clause, sent.at) for clause in clauses}
         sentences = [text] if len(text) <= LONGEST_TOLD else _SENTENCE.findall(text)
