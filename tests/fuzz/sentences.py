@@ -134,26 +134,35 @@ def _answer(one: Sentence) -> None:
 
 
 def _offline(one: Sentence) -> None:
-    cue = Cue(one.text, NOW)
-    hits = [
-        Hit("diary", "events", "1", f"阿明：{one.other}\n小满：{one.text}", 1.0, NOW, ("1",)),
-        Hit("core", "profile", "2", one.other, 1.0, NOW, ("1",)),
-        Hit("lore", "lore", "3", one.other, 1.0, None, ()),
-    ]
-    context = [Exchange("0", NOW, one.other, one.text)]
-    request = ChatRequest(
-        [], text=one.text, now=NOW, spans=cue.spans, empty_spans=cue.spans[:1], hits=hits, context=context
-    )
-    list(OfflineModel().stream(request))
+    _replied(one.text, one.other)
+
+
+def _retold(one: Sentence) -> None:
+    _replied(one.other, one.text)
     for language in ("zh", "en"):
         fact_to_user(one.text, "阿明", language)
         retold(one.text, set(words.tokens(one.other)), *NAMES, language)
     said_by_user(one.text, *NAMES)
 
 
+def _replied(text: str, remembered: str) -> None:
+    """What is said without a model to a message, where something is remembered."""
+    cue = Cue(text, NOW)
+    hits = [
+        Hit("diary", "events", "1", f"阿明：{remembered}\n小满：{remembered}", 1.0, NOW, ("1",)),
+        Hit("core", "profile", "2", remembered, 1.0, NOW, ("1",)),
+        Hit("lore", "lore", "3", remembered, 1.0, None, ()),
+    ]
+    context = [Exchange("0", NOW, text, remembered)]
+    request = ChatRequest(
+        [], text=text, now=NOW, spans=cue.spans, empty_spans=cue.spans[:1], hits=hits, context=context
+    )
+    list(OfflineModel().stream(request))
+
+
 READERS: dict[str, Callable[[Sentence], None]] = {
     reader.__name__[1:]: reader
-    for reader in (_times, _cue, _rules, _ratings, _words, _traits, _association, _gate, _answer, _offline)
+    for reader in (_times, _cue, _rules, _ratings, _words, _traits, _association, _gate, _answer, _offline, _retold)
 }
 
 # ---- the sentences
