@@ -1,5 +1,6 @@
 """Do the tests bite? ``python -m tests.mutants --count 100 --seed 1``: small faults, drawn evenly from all rooms, are tried one
-by one, and the room's own tests run on each. A fault that no test sees has survived. ``--room rules --count 12`` asks one room.
+by one, and the room's own tests run on each, or with ``--all-tests`` those of every room. A fault that no test sees has survived.
+``--room rules --count 12`` asks one room.
 
 First a room's tests run once without a fault, those first whose file names what is changed, and it is taken down which lines
 each of them reaches. A mutant then meets those that pass and reach its line, the quickest first, until one fails or its time is
@@ -132,12 +133,17 @@ def run(arguments: argparse.Namespace) -> Iterator[Row]:
         if arguments.room in ("", room) and tests_of(room)
     }
     asked = {room: modules for room, modules in asked.items() if modules}
-    for room, modules in asked.items():
-        chosen = sample(modules, -(-arguments.count // len(asked)), arguments.seed)
+    drawn = [
+        (tests_of(room), sample(modules, -(-arguments.count // len(asked)), arguments.seed))
+        for room, modules in asked.items()
+    ]
+    if arguments.all_tests:
+        drawn = [(["tests"], [mutant for _, chosen in drawn for mutant in chosen])]
+    for tests, chosen in drawn:
         yield from (rows[mutant.key] for mutant in chosen if mutant.key in rows)
         left = [mutant for mutant in chosen if mutant.key not in rows]
         with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-            for row in tried(left, tests_of(room), Path(folder), arguments.within) if left else ():
+            for row in tried(left, tests, Path(folder), arguments.within) if left else ():
                 if file:
                     with file.open("a", encoding="utf-8") as lines:
                         print(json.dumps(row, ensure_ascii=False), file=lines)
@@ -158,6 +164,11 @@ def main() -> int:
         default=math.inf,
         metavar="S",
         help="of tests for one mutant, and for each of finding them: so many seconds",
+    )
+    parser.add_argument(
+        "--all-tests",
+        action="store_true",
+        help="each meets the tests of every room that reach it; to find them all tests run once",
     )
     parser.add_argument("--json", action="store_true", help="one object a mutant")
     parser.add_argument("--resume", metavar="FILE", help="write the rows here, and go on where they end")
