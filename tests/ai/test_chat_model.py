@@ -1,5 +1,6 @@
 """A chat over HTTP: what streams, what goes wrong and in which words, how it is stopped."""
 
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -236,6 +237,26 @@ def test_an_address_that_is_none_is_told_as_such(address):
     with pytest.raises(ModelError) as failed:
         next(OpenAIChatModel(address, "tiny", None, max_retries=0).stream(ASKED))
     assert failed.value.kind == "no_route"
+
+
+def test_an_address_with_https_is_greeted_in_it():
+    heard = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hear():
+            with listening.accept()[0] as caller:
+                heard.append(caller.recv(1))
+
+        hearing = Thread(target=hear, daemon=True)
+        hearing.start()
+        with pytest.raises(ModelError):
+            next(
+                OpenAIChatModel(
+                    f"https://127.0.0.1:{listening.getsockname()[1]}/v1", "tiny", KEY, max_retries=0
+                ).stream(ASKED)
+            )
+        hearing.join(1)
+    assert heard == [b"\x16"], "a handshake of TLS, before anything is told"
 
 
 def test_a_password_in_the_address_is_not_repeated():
