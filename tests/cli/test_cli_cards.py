@@ -255,6 +255,23 @@ def test_lore_test_says_what_fires_and_why(moechat: Shell) -> None:
     assert len(errors) == 1 and "too long" in errors[0]
 
 
+def test_lore_fired_says_when_an_entry_came_and_why(moechat: Shell) -> None:
+    book = moechat.home.folder / "data_base"
+    book.mkdir()
+    (book / "places.yaml").write_text("渡口: 渡船每天六点到七点来回\n", encoding="utf-8")
+    id_ = moechat.json("say", "我们去渡口吧")["exchange_id"]
+    assert moechat("lore", "fired")[:2] == (0, ["2025-05-20 15:00 places.yaml#渡口: key: 渡口"])
+    row = moechat.json("lore", "fired")
+    assert (row["exchange"], row["id"]) == (id_, "places.yaml#渡口")
+    lines = moechat("character", "test", CHARACTER, "去渡口")[1]
+    assert lines[-1].startswith("=== ") and lines[-2].startswith("+++ places.yaml#渡口: key: 渡口 (")
+    assert lines[0].startswith("--- system")
+    trial = moechat.json("character", "test", CHARACTER, "去渡口")
+    assert (
+        [one["why"] for one in trial["fired"]] == ["key: 渡口"] and trial["fired"][0]["tokens"] > 3 and trial["reply"]
+    )
+
+
 # ---- archives
 
 
