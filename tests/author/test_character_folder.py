@@ -54,6 +54,18 @@ def test_a_card_goes_out_as_it_came_in_every_container(folder: Path) -> None:
     )
 
 
+def test_a_card_that_cannot_be_written_whole_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def only_pictures(path: Path, data: bytes) -> None:
+        if path.name != PICTURE:
+            raise OSError("the disk is full")
+        path.write_bytes(data)
+
+    monkeypatch.setattr(character_folder.records, "replace", only_pictures)
+    with pytest.raises(OSError, match="disk is full"):
+        character_folder.write(tmp_path / "Tide", CardFile("png", V3, png.plain("Tide", 4, 4)))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_said_otherwise_here_goes_out_with_the_day_of_the_change(folder: Path) -> None:
     (folder / FILE).write_text("persona: kind\nexamples:\n- user: hi\n  char: ho\n", encoding="utf-8")
     wished = deepcopy(V3)

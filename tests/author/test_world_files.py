@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from moechat.author.world_files import LoreFiles
 from moechat.errors import DataError, FieldError, NameTaken, NotFound
 from moechat.memory.world_book import WorldBook
 from moechat.model import NEW_LORE_FILE, Lore
+from moechat.store import records
 from tests.houses import Home, silent
 
 PLACES = """\
@@ -144,6 +146,19 @@ def test_an_entry_of_a_json_book_changes_alone_and_a_file_that_is_none_is_named(
     assert json.loads((folder / "b.json").read_text(encoding="utf-8")) == {"entries": {"0": changed}, "y": [0]}
     with pytest.raises(FieldError, match="whole number"):
         files.update("b.json#0", {"order": "first"})
+
+
+@pytest.mark.parametrize(("name", "text"), [("b.yaml", PLACES), ("b.json", '{"entries": {"山": {"key": ["a"]}}}')])
+def test_what_a_hand_has_just_taken_out_cannot_be_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    def after_a_hand(path: Path, lock: Path, change: Any) -> None:
+        change(b'{"entries": {}}' if name == "b.json" else "渡口: 船\n".encode())
+
+    files = build(tmp_path, text, name)
+    monkeypatch.setattr(records, "rewrite", after_a_hand)
+    with pytest.raises(NotFound, match="no longer holds"):
+        files.update(f"{name}#山", {"text": "new"})
 
 
 def test_the_first_entry_makes_the_file(tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ def zip_with(name: str) -> bytes:
         (lambda: picture_with(("chara", [])), "no character card"),
         (lambda: damaged(), "checksum"),
         (lambda: png.SIGNATURE + b"\xff\xff\xff\xffIDAT", "cut off"),
+        (lambda: PICTURE[:-12] + chunk(b"tEXt", b"chara\0x") + PICTURE[-12:], "no base64"),
+        (lambda: PICTURE[:-12] + chunk(b"prVt", b"") * (png.MAX_CHUNKS + 1) + PICTURE[-12:], "chunks"),
     ],
 )
 def test_a_hostile_file_is_refused_in_words(make: Any, reason: str) -> None:

@@ -253,6 +253,68 @@ def test_branches_of_an_export_are_kept_and_files_are_named(tmp_path: Path) -> N
     assert told == [(pictured, "A cat", None), ("No", "", 0), (pictured, "A dog", None), ("Yes", "!", 2)]
 
 
+def test_what_of_an_export_is_no_text_is_named_and_what_says_nothing_is_counted(tmp_path: Path) -> None:
+    spoken = [{"content_type": "audio_transcription", "text": "hi"}, {"content_type": "image_asset_pointer"}, {}]
+    parts = {"a": {"message": {"author": {"role": "user"}, "content": {"parts": spoken}, "create_time": 1.7e9}}}
+    past = read(tmp_path, json.dumps([{"current_node": "a", "mapping": parts}, {"title": "no talk"}]))
+    assert [one.user for one in past.exchanges] == ["hi\n[image]"] and +past.left_out == {"no talk": 1}
+    node = {
+        "role": "user",
+        "content": [{"type": "text", "text": "see"}],
+        "files": [{"name": "a.pdf"}, {"type": "image"}, {}],
+    }
+    empty = {"role": "assistant", "content": "  ", "parentId": "a"}
+    history = {"currentId": "b", "messages": {"a": node | {"timestamp": "yesterday"}, "b": empty}}
+    past = read(tmp_path, json.dumps({"title": "t", "created_at": 1_700_000_000_000, "chat": {"history": history}}))
+    (one,) = past.exchanges
+    assert one.user == "see\n[a.pdf]\n[image]\n[file]" and one.at.timestamp() == 1.7e9, "the talk's own time stands in"
+    assert +past.left_out == {"tools, system, empty": 1}
+
+
+def test_of_a_turn_all_candidates_are_read_and_the_chosen_one_goes_on(tmp_path: Path) -> None:
+    def turn(at: str, name: str, *texts: str, **more: Any) -> dict[str, Any]:
+        candidates = [{"candidate_id": text, "raw_content": text} for text in texts]
+        return {
+            "create_time": at,
+            "author": {"name": name, "is_human": name == "Ann"},
+            "candidates": candidates,
+            **more,
+        }
+
+    turns = [
+        turn("2024-05-01T12:02:00Z", "Ann", "Go on"),
+        turn("2024-05-01T12:01:00Z", "Bea", "B", " ", "C", primary_candidate_id="B"),
+        turn("2024-05-01T12:00:00Z", "Ann", "Hi"), turn("2024-05-01T12:03:00Z", "Bea", " "),
+    ]  # fmt: skip
+    past = read(tmp_path, json.dumps({"character_name": "Bea", "turns": turns}))
+    (talk,) = past.talks
+    told = [(one.user, one.char, follows) for one, follows in zip(talk.exchanges, talk.follows, strict=True)]
+    assert (talk.title, told) == ("Bea", [("Hi", "C", None), ("Hi", "B", None), ("Go on", "", 1)])
+    assert +past.left_out == {"tools, system, empty": 1}
+
+
+def test_a_line_that_is_no_talk_is_told_with_its_number_and_the_others_come(tmp_path: Path) -> None:
+    good = {"time": "2024-05-01T12:00:00", "who": "Ann", "text": "hi"}
+    rows = [
+        good,
+        [1],
+        good | {"time": "soon"},
+        good | {"text": " "},
+        {"who": "Ann", "text": "x"},
+        good | {"time": "2024-05-01T12:01"},
+    ]
+    past = read(tmp_path, "\n".join([*map(json.dumps, rows), "{"]))
+    assert [one.user for one in past.exchanges] == ["hi\nhi"]
+    assert [problem.line for problem in past.problems] == [2, 3, 4, 5, 7]
+    reasons = ("no JSON object", "time = 'soon'", "text is empty", "time is missing", "no JSON;")
+    assert all(reason in str(problem) for reason, problem in zip(reasons, past.problems, strict=True))
+    head = json.dumps({"user_name": "Ann", "character_name": "Bea"})
+    line = {"name": "Ann", "is_user": True, "mes": "hi"}
+    tavern = read(tmp_path, "\n".join([head, *(json.dumps(line | {"send_date": at}) for at in ("soon", True, 1.7e9))]))
+    assert len(tavern.exchanges) == 1 and [problem.line for problem in tavern.problems] == [2, 3]
+    assert "send_date = 'soon'" in str(tavern.problems[0])
+
+
 BROKEN: Sequence[str | bytes] = [
     "[", '[{"mapping": ', '[{"mapping": {}, "parent": 1}', '{"turns": [{"is_human": true}', "{}", '{"time": 3}',
     '{"user_name": "a", "character_name": "b"}\n{"mes": ""}', '{"user_name": "a", "character_name": "b"}\n{"mes": 3',

@@ -210,6 +210,16 @@ def test_what_cannot_be_read_leaves_no_character_behind(ann, data):
     assert list((data / "agents").iterdir()) == []
 
 
+def test_a_character_that_cannot_be_written_whole_is_not_there_at_all(ann, data, monkeypatch):
+    def full(*_, **__):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(FileStore, "close", full)
+    with pytest.raises(OSError, match="disk is full"):
+        import_persona(ann, data / "agents" / "ann", ZONE)
+    assert list((data / "agents").iterdir()) == []
+
+
 def test_an_empty_memory_makes_a_character_without_memories(tmp_path, data):
     (tmp_path / "Ann").mkdir()
     (tmp_path / "Ann" / "nodes.json").write_text("{}", "utf-8")
