@@ -9,15 +9,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from moechat.errors import ConfigError, DataError, NotFound, PathError
+from moechat.errors import ConfigError, DataError, MoeChatError, NotFound, PathError
 from moechat.model import Message
 from moechat.settings.character import (
     KEYS,
     CharacterFile,
+    alike,
+    begin_character,
     default_character,
     encode_user,
+    folder_for,
     list_characters,
+    list_worlds,
     load_character,
+    owner_folder,
     safe_folder,
 )  # fmt: skip
 from moechat.settings.config import Config
@@ -101,6 +106,14 @@ def test_overrides_are_settings_and_not_text(folder: Path) -> None:
         ("examples: [{me: x}]", "examples expects"),
         ("examples: 3\noverrides: 5", "overrides expects"),
         ("just words", "key: value"),
+        ("note_role: boss", "note_role = 'boss': expects system, user, assistant"),
+        ("note_depth: -1", "note_depth = '-1': expects a whole number, 0 or more"),
+        ("picture: ../a.png", "expects the name of a file beside it"),
+        ("picture: .hidden", "expects the name of a file beside it"),
+        ("tags: {a: b}", "tags expects a list of texts"),
+        ("greetings: [[a]]", "greetings expects a list of texts"),
+        ("examples: [{user: [a]}]", "examples expects"),
+        ("overrides: [a]", "overrides expects"),
     ],
 )
 def test_a_fault_names_file_and_remedy(folder: Path, text: str, said: str) -> None:
@@ -109,6 +122,71 @@ def test_a_fault_names_file_and_remedy(folder: Path, text: str, said: str) -> No
         load_character(folder, Config())
     assert caught.value.file == str(path)
     assert said in str(caught.value)
+
+
+def test_all_faults_of_a_file_are_told_at_once(folder: Path) -> None:
+    path = write(folder, "persone: x\nlanguage: fr\npersona: good")
+    with pytest.raises(MoeChatError) as caught:
+        load_character(folder, Config())
+    told = [str(fault) for fault in caught.value.parts]
+    assert len(told) == 2 and "did you mean persona?" in told[0] and "zh or en" in told[1]
+    assert all(str(path) in fault for fault in told)
+
+
+def test_the_smaller_keys_of_a_file_are_read_and_have_their_defaults(folder: Path) -> None:
+    bare = load_character(folder, Config())
+    assert (bare.note_depth, bare.note_role, bare.picture, bare.nickname, list(bare.tags)) == (4, "system", "", "", [])
+    write(
+        folder,
+        "name: Tide\nnickname: ' Ti '\nnote: hush {{user}}\nnote_depth: 0\nnote_role: user\npicture: me.png\ntags: sea\n"
+        "greetings: [' Hi {{char}} ', ' ', Ahoy]\nexamples: 'You: {{user}}'\nprompt: be brief, {{char}}\noverrides:\n",
+    )
+    full = load_character(folder, Config(), "Ann")
+    assert (full.name, full.nickname, full.note, full.note_depth, full.note_role) == ("Ti", "Ti", "hush Ann", 0, "user")
+    assert (full.picture, full.tags, full.greetings, full.prompt) == (
+        "me.png",
+        ["sea"],
+        ["Hi Ti", "Ahoy"],
+        "be brief, Ti",
+    )
+    assert (full.examples, full.overrides, full.names) == ("You: Ann", {}, {"user": "Ann", "char": "Ti"})
+    bea = full.with_user("Bea")
+    assert (bea.user_name, bea.note, bea.examples, bea.prompt) == ("Bea", "hush Bea", "You: Bea", full.prompt)
+
+
+def test_a_user_whom_nobody_would_call_so_has_a_plain_name(folder: Path) -> None:
+    write(folder, "language: en")
+    for user in ("123e4567-e89b-12d3-a456-426614174000", "123E4567E89B12D3A456426614174000"):
+        assert load_character(folder, Config(), user).user_name == "User"
+    assert load_character(folder, Config(), "123e4567").user_name == "123e4567"
+
+
+def test_worlds_are_listed_by_their_own_names(data: Path, folder: Path) -> None:
+    assert list_worlds(data, "小夏") == []
+    for user, world in (("", "b/1"), ("", "a"), ("Ann", "c")):
+        owner_folder(folder, user, world).mkdir(parents=True)
+    (owner_folder(folder, "", "a").parent / "note.txt").write_text("", encoding="utf-8")
+    assert list_worlds(data, "小夏") == ["a", "b/1"] and list_worlds(data, "小夏", "Ann") == ["c"]
+    assert owner_folder(folder, "Ann").parent.name == "users"
+
+
+def test_a_program_finds_each_character_by_its_name_and_no_two_share_a_folder(data: Path) -> None:
+    there = ["小夏", "Ann", "50%"]
+    assert [folder_for(there, name) for name in ("小夏", "Ann", "Bea", "new one")] == ["小夏", "Ann", "Bea", "new one"]
+    for strange in ("ann", "a/b", "50%", ".hidden", "_bin", "con", "ＡＮＮ"):
+        encoded = folder_for(there, strange)
+        assert encoded != strange and encoded not in there and alike(encoded) not in map(alike, there)
+        safe_folder(data, encoded)
+    with pytest.raises(PathError, match="too long"):
+        folder_for(there, "x" * 300)
+    assert folder_for(["a%2fb"], "a/b") == "a%2fb", "the one that was made of this name"
+
+
+def test_a_folder_that_is_begun_holds_a_name_alone(data: Path) -> None:
+    begin_character(data / "agents" / "x", "小: 夏")
+    assert load_character(data / "agents" / "x", Config()).name == "小: 夏"
+    with pytest.raises(FileExistsError):
+        begin_character(data / "agents" / "x", "other")
 
 
 def test_broken_yaml_names_the_line(folder: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from moechat.errors import DataError
-from moechat.settings.prompts import PLACEHOLDER, TEMPLATES, Prompts
+from moechat.errors import DataError, NotFound
+from moechat.settings.prompts import PLACEHOLDER, TEMPLATES, OwnPrompts, Prompts
 
 
 @pytest.fixture
@@ -89,3 +89,21 @@ def test_a_bare_persona_leaves_no_empty_heading(root: Path) -> None:
     assert "茶馆主人" in filled
     assert "性格" not in filled
     assert re.findall("【.+?】", filled) == ["【青禾是谁】"]
+
+
+def test_a_prompt_is_changed_in_the_page_and_the_default_comes_back(tmp_path: Path, prompts: Prompts) -> None:
+    write(prompts, 1, "core", "{{entries}}")
+    own = OwnPrompts(tmp_path / "own", prompts.folders)
+    assert own.text("zh", "core") == "{{entries}}" and not own.is_changed("zh", "core")
+    own.save("zh", "core", "  {{char}}: {{entries}}\r\n ")
+    assert own.text("zh", "core").strip() == "{{char}}: {{entries}}" and own.is_changed("zh", "core")
+    assert (tmp_path / "own" / "zh" / "core.txt").read_bytes().endswith(b"}}\n")
+    with pytest.raises(DataError, match="entriez"):
+        own.save("zh", "core", "{{entriez}}")
+    assert own.text("zh", "core").strip() == "{{char}}: {{entries}}"
+    for _ in range(2):
+        own.restore("zh", "core")
+        assert own.text("zh", "core") == "{{entries}}" and not own.is_changed("zh", "core")
+    for language, name in (("fr", "core"), ("zh", "../core"), ("zh", "nothing")):
+        with pytest.raises(NotFound, match=re.escape(repr(name))):
+            own.save(language, name, "x")
