@@ -217,9 +217,8 @@ def test_a_talk_of_several_is_begun_spoken_in_changed_and_shown(tmp_path: Path) 
 
 def test_whom_one_brings_into_a_talk_is_limited_by_ones_pass(tmp_path: Path) -> None:
     with build(tmp_path).open(silent(nth)) as house:
-        begun = perform(
-            groups.VERBS["begin"], groups.Company(house.groups, lambda name: name, NAMES[0]), {"characters": [NAMES[1]]}
-        )
+        owners = groups.Company(house.groups, lambda name: name, NAMES[0])
+        begun = perform(groups.VERBS["begin"], owners, {"characters": [NAMES[1]]})
         held = Pass(users=frozenset({"anne"}), characters=frozenset(NAMES[:2]))
         company = replace(owners, passed=held)
         for act, name in (("add", NAMES[2]), ("user", "bob")):
