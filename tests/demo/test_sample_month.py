@@ -30,6 +30,7 @@ def test_the_house_of_the_demo_holds_each_characters_month_and_goes_when_it_clos
     config = tmp_path / "config.yaml"
     config.write_text("embedding: {provider: hash}\n", encoding="utf-8")
     with demo.house(config, DAY) as house:
+        assert house.clock.now().isoformat().startswith(DAY) and sorted(demo.CHARACTERS) == ["Wren", "青禾"]
         folder = house.data.parent
         assert folder.name.startswith("moechat-demo-")
         for name, language in demo.CHARACTERS.items():
