@@ -82,7 +82,7 @@ def test_a_hit_is_known_by_its_layer_id_and_side_and_costs_nothing_before_it_is_
     assert not Hit("diary", "events", "i", "t", 0.5, episode="event").is_exchange
     assert not Hit("core", "profile", "i", "t", 0.5).is_exchange
     late = LateHit(
-        ("diary", "i", "user"), lambda number, changes: Hit("diary", "events", "i", f"{number} {dict(changes)}", 0.5), 3
+        ("diary", "i", "user"), lambda number, changes: Hit("diary", "events", "i", f"{number} {changes}", 0.5), 3
     )
     assert (late.id, late.whole().text) == ("i", "3 {}") and repr(late) == repr(late.whole())
     assert Dropped(late, "limit").hit == late.whole()
@@ -120,7 +120,7 @@ def test_a_moment_is_in_its_zone_and_within_the_calendar() -> None:
     assert local(datetime(2025, 5, 20, 12), ZONE) == NOON and local(NOON, UTC).hour == 4
     assert moment_of("0002-01-01", ZONE).year == 2 and moment_of("9998-12-31", ZONE).year == 9998
     for text in ("0001-06-01", "9999-06-01", "soon", ""):
-        with pytest.raises(ValueError, match="out of range|isoformat"):
+        with pytest.raises(ValueError, match=r"out of range|isoformat"):
             moment_of(text, ZONE)
     for seconds in (1e20, -1e20, float("inf"), 253_402_300_000.0):
         with pytest.raises(ValueError, match="out of range"):
@@ -131,14 +131,12 @@ def test_a_moment_is_in_its_zone_and_within_the_calendar() -> None:
 
 
 def test_a_topic_path_is_the_same_however_its_arrows_are_written() -> None:
-    cases = {
-        "旅行->杭州->西湖": ["旅行→杭州→西湖", "旅行 > 杭州 >> 西湖", "旅行－＞杭州--->西湖", "->旅行-> ->杭州=>西湖->", " 旅行 ⇒杭州 ➔ 西湖 "],
-        "a  b->c/d".replace("  ", " "): ["a \t b -> c/d", "a b–>c/d", "a b - → c/d="],
-        "": ["", "->", " > ", "—"],
-    }  # fmt: skip
-    assert {
-        path: [text for text in texts if topic_path(text) != path] for path, texts in cases.items()
-    } == dict.fromkeys(cases, [])
+    cases = [
+        ("旅行->杭州->西湖", "旅行→杭州→西湖", "旅行 > 杭州 >> 西湖", "旅行－＞杭州--->西湖"),
+        ("旅行->杭州->西湖", "->旅行-> ->杭州=>西湖->", " 旅行⇒杭州 ➔ 西湖 "),
+        ("a b->c/d", "a \t b -> c/d", "a b–>c/d", "a b - → c/d="), ("", "->", " > ", "—"),
+    ]  # fmt: skip
+    assert [text for path, *texts in cases for text in texts if topic_path(text) != path] == []
     assert topic_path("x" * 99) == "x" * MAX_SEGMENT_CHARS
     assert topic_path("->".join("abcdefghijklmnop")) == "->".join("abcdefghijklmnop"[:MAX_SEGMENTS])
 
@@ -156,7 +154,8 @@ def test_an_error_names_place_value_and_remedy_in_short() -> None:
     cases = [
         (ConfigError("c.yaml", "web.port", "x", "expects a number"), "c.yaml: web.port = 'x': expects a number"),
         (ConfigError("c.yaml", "web.port", None, "is gone"), "c.yaml: web.port: is gone"),
-        (DataError(Path("d.yaml"), "no list", line=3), "d.yaml, line 3: no list"), (DataError("d.yaml", "no list"), "d.yaml: no list"),
+        (DataError(Path("d.yaml"), "no list", line=3), "d.yaml, line 3: no list"),
+        (DataError("d.yaml", "no list"), "d.yaml: no list"),
         (FieldError("importance", 7, "expects a share"), "importance = 7: expects a share"),
         (FieldError("text", None, "is empty"), "text: is empty"),
     ]  # fmt: skip
@@ -173,7 +172,7 @@ def test_a_value_is_shown_in_short_whatever_it_is() -> None:
     assert shown([1, 2, 3, 4]) == "[1, 2, 3, ...]" and shown((1, 2, 3, 4)) == "(1, 2, 3, ...)"
     assert shown({"a": 1, "b": 2, "c": 3, "d": 4}).count(":") == 3 and shown([[[1]]]) == "[[[...]]]"
     assert shown(10**50) == "1" + "0" * 50 and shown(10**100) == "a number of 100 digits"
-    assert shown(10**10_000) == "a number of 9999 digits" or shown(10**10_000).startswith("a number of ")
+    assert shown(10**10_000).startswith("a number of ") and len(shown(["x" * 999] * 9)) < 1000
 
 
 def test_each_error_has_its_status_its_exit_and_its_note() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,29 @@ def test_forms_of_one_english_word_share_a_stem_and_others_do_not():
     assert [pair for pair in zip(apart[::2], apart[1::2], strict=True) if stem(pair[0]) == stem(pair[1])] == []
 
 
+def test_each_ending_of_an_english_word_is_stripped_by_its_own_rule():
+    families = (
+        "pass passes passed passing|dish dishes|watch watches watching|fizz fizzes fizzing|story stories|cat cats|"
+        "hate hating hated|"
+        "enable enabled|realize realized realizing realization|hop hopping hopped|fall falling falls|happy happily happiness|"
+        "hope hopeful|care careful|carefully carefulness|joy joyful|relate relational relation|adopt adoption|possible possibility|"
+        "active activity activeness|nervous nervously nervousness|formal formalism formality formally|"
+        "decorate decorator decoration|"
+        "equip equipment|recent recently|bright brightly|study studies studying|agency agencies|run ran running"
+    )
+    wrong = {family for family in families.split("|") if len({stem(word) for word in family.split()}) > 1}
+    assert wrong == set()
+    kept = "bus this glass need seed speed agreed red bring sing sky play is us 20th café naïve".split()
+    assert {word: stem(word) for word in kept} == {word: word for word in kept} | {"sky": "ski"}
+    assert (stem("have"), stem("caroline"), stem("feed"), stem("vision")) == ("have", "carolin", "feed", "vis")
+
+
+def test_words_of_letters_digits_and_apostrophes_are_cut_into_what_is_searched():
+    assert tokens("007 0 000 x1y2 don't Caroline’s café") == [
+        "7", "0", "0", "x1y2", "x", "1", "y", "2", "don", "carolin", "cafe",
+    ]  # fmt: skip
+
+
 def test_words_of_content_are_told_from_those_that_only_ask():
     assert all(is_stop_word(word) for word in ("的", "我们", "the", stem("something"), stem("does")))
     assert not is_stop_word("香菜")
@@ -70,6 +94,27 @@ def test_token_counts_are_near_what_models_count():
     assert 8 <= count_tokens("你好，很高兴认识你。") <= 11
     assert 7 <= count_tokens("Hello, how are you today?") <= 9
     assert count_tokens("a" * 400) == 100
+    counts = {
+        "你": 1,
+        "你好": 2,
+        "你好呀": 3,
+        "12": 1,
+        "1234": 2,
+        "abcdef": 1,
+        "abcdefg": 2,
+        "abcdefghi": 3,
+        "a_b!": 4,
+        "안녕하세요": 3,
+        "  ": 0,
+    }
+    assert {text: count_tokens(text) for text in counts} == counts
+
+
+def test_of_a_long_text_parts_from_its_whole_length_are_counted():
+    half = "好" * 8_000
+    assert count_tokens(half) == pytest.approx(6_400, abs=1) and count_tokens(half * 3) == pytest.approx(19_200, abs=30)
+    mixed = half + "a " * 4_000
+    assert count_tokens(mixed) == pytest.approx(10_400, abs=20), "four of eight parts lie in each half"
 
 
 @given(st.text())
