@@ -221,7 +221,7 @@ def _without_tense(word: str) -> str:
         if word.endswith(suffix) and len(rest) > 1 and _VOWEL.search(rest):
             break
     else:
-        return word[:-1] if word.endswith("eed") and len(word) > 4 else word
+        return word
     if suffix == "ed" and word.endswith("eed"):
         return word
     if rest.endswith(("at", "bl", "iz")):
