@@ -11,7 +11,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked, PasswordDeleteError
 
-from moechat.settings.service_keys import FILE, ServiceKeys
+from moechat.settings.service_keys import FILE, ServiceKeys, origin
 
 KEY, HERE, THERE = "sk-very-secret", "https://api.example.org/v1", "http://127.0.0.1:9/v1"
 
@@ -102,3 +102,31 @@ def test_a_damaged_file_is_told_and_one_can_begin_anew(tmp_path: Path, damage: s
     assert keys.of(HERE) is None and "is damaged; delete it" in keys.problem
     keys.keep(HERE, KEY)
     assert (keys.of(HERE), keys.problem) == (KEY, "")
+
+
+def test_an_address_is_known_by_scheme_host_and_port_and_a_strange_one_by_itself() -> None:
+    for url in (HERE, "https://API.example.org", "https://api.example.org/other?x=1#y"):
+        assert origin(url) == "https://api.example.org"
+    apart = [
+        "http://api.example.org", "https://api.example.org:8443", "https://example.org",
+        "https://me@api.example.org", "https://api.example.org\\@evil.example", "https://[::1]/v1",
+        "https://api.example.org /v1", "https://a\u200b.org/v1",
+    ]  # fmt: skip
+    assert len({origin(url) for url in [HERE, *apart]}) == 1 + len(apart)
+    assert [origin(url) for url in apart[3:]] == apart[3:]
+
+
+def test_a_ring_that_is_no_safe_place_is_not_used_and_one_that_lost_the_key_is_told(tmp_path: Path, ring: Ring) -> None:
+    keys = ServiceKeys(tmp_path)
+    ring.priority = 0.5  # type: ignore[assignment, misc]
+    keys.keep(HERE, KEY)
+    assert (keys.place(HERE), keys.refusal, ring.held) == ("file", "none", {})
+    ring.priority = 1  # type: ignore[assignment, misc]
+    keys.keep(HERE, KEY)
+    assert (keys.place(HERE), keys.refusal) == ("keyring", "")
+    ring.held.clear()
+    assert keys.of(HERE) is None and "(it has none): unlock it, or enter the key again" in keys.problem
+    keys.drop(HERE)
+    assert (keys.place(HERE), keys.refusal) == ("", "PasswordDeleteError")
+    keys.drop(THERE)
+    assert keys.refusal == "PasswordDeleteError", "nothing was asked of the ring"
