@@ -51,6 +51,21 @@ def test_what_it_finds_stands_beside_what_the_rules_found_in_the_order_of_the_te
     assert spans[0].start.tzinfo is NOW.tzinfo
 
 
+def test_a_whole_day_is_a_day_and_all_else_a_range_and_none_ends_before_it_begins() -> None:
+    def units(first: str, last: str) -> list[tuple[str, tuple[int, int]]]:
+        second = Jionlp(Extract(row("民国十二年", first, last, "time_span")))
+        return [(span.granularity, span.at) for span in resolve("说的民国十二年的事", NOW, second=second)]
+
+    place = (2, 7)
+    assert units("1923-01-01 00:00:00", "1923-01-01 23:59:59") == [("day", place)]
+    assert units("1923-01-01 00:00:00", "1923-01-01 23:00:00") == [("range", place)]
+    assert units("1923-01-01 00:00:00", "1923-01-02 00:00:00") == [("range", place)]
+    assert units("1923-01-01 08:00:00", "1923-01-01 08:00:00") == [("range", place)]
+    assert units("1923-01-02 00:00:00", "1923-01-01 00:00:00") == []
+    elsewhere = Jionlp(Extract(row("另一句", "1923-01-01 00:00:00", "1923-01-01 23:59:59")))
+    assert resolve("民国十二年的事", NOW, second=elsewhere) == []
+
+
 def test_what_has_no_bounds_is_no_point_of_time_or_breaks_it_is_no_time() -> None:
     for answer in (
         row("民国", "-inf", "1923-12-31 23:59:59"),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.when import shown
-from moechat.when.span import away, roughly
+from moechat.when.span import Precision, Span, away, precision_of, roughly, told, undated
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2018, 10, 8, 20, 0, tzinfo=ZONE)
@@ -107,3 +107,77 @@ def test_a_part_of_a_season_is_told_by_its_months() -> None:
         )
         for first, last in cases
     } == cases
+
+
+TELLINGS: list[tuple[str, str, Precision, str, str]] = [
+    ("2017-01-01", "2017-12-31 23:59:59", "year", "2017年前后", "around 2017"),
+    ("2016-01-01", "2017-12-31 23:59:59", "year", "2016年到2017年前后", "around 2016 to 2017"),
+    ("2017-06-01", "2017-07-31 23:59:59", "month", "2017年6月到2017年7月", "June 2017 to July 2017"),
+    ("2017-12-01", "2018-02-28 23:59:59", "season", "2017年冬天", "winter 2017"),
+    ("2018-10-07 18:00:00", "2018-10-07 23:59:59", "part", "2018-10-07 晚上", "2018-10-07 night"),
+    ("2018-10-07 17:00:00", "2018-10-07 20:59:59", "part", "2018-10-07 下午", "2018-10-07 evening"),
+    ("2018-10-07 06:00:00", "2018-10-07 11:59:59", "day", "2018-10-07 上午", "2018-10-07 morning"),
+    ("2018-10-07 06:00:00", "2018-10-07 07:00:00", "moment", "2018-10-07 6点", "2018-10-07 6 am"),
+    ("2018-10-07 06:00:00", "2018-10-07 18:00:00", "moment", "2018-10-07", "2018-10-07"),
+    ("2018-10-07", "2018-10-07 23:59:59", "day", "2018-10-07", "2018-10-07"),
+    ("2018-10-06", "2018-10-08 23:59:59", "day", "2018-10-06至2018-10-08", "2018-10-06 to 2018-10-08"),
+]
+
+
+@pytest.mark.parametrize(("first", "last", "precision", "zh", "en"), TELLINGS)
+def test_a_span_is_told_no_finer_than_it_is_known(
+    first: str, last: str, precision: Precision, zh: str, en: str
+) -> None:
+    assert told(at(first), at(last), precision, NOW) == zh
+    assert told(at(first), at(last), precision, NOW, "en") == en
+    assert told(at(first).astimezone(UTC), at(last).astimezone(UTC), precision, NOW) == zh
+
+
+def test_how_exactly_a_time_is_known_is_the_largest_unit_that_its_bounds_fill() -> None:
+    cases = {
+        ("2018-01-01", "2018-12-31 23:59:59"): "year", ("2017-01-01", "2018-12-31 23:59:59"): "year",
+        ("2018-02-01", "2018-02-28 23:59:59"): "month", ("2018-02-01", "2018-02-27 23:59:59"): "day",
+        ("2018-02-02", "2018-02-28 23:59:59"): "day", ("2018-10-08", "2018-10-08 23:59:00"): "moment",
+        ("2018-10-08 00:00:01", "2018-10-08 23:59:59"): "moment", ("2018-01-01", "2018-11-30 23:59:59"): "month",
+    }  # fmt: skip
+    assert {bounds: precision_of(*map(at, bounds)) for bounds in cases} == cases
+
+
+def test_a_phrase_says_how_exactly_it_is_meant() -> None:
+    def precision(phrase: str, unit: str, **length: float) -> str:
+        return Span(phrase, NOW, NOW + timedelta(**length), unit).precision
+
+    units = {"second": "moment", "minute": "moment", "hour": "moment", "part": "part", "day": "day", "weekend": "day",
+             "week": "day", "month": "month", "season": "season", "year": "year", "other": "unknown"}  # fmt: skip
+    assert {unit: precision("x", unit) for unit in units} == units
+    assert [precision("三到五点", "range", hours=h) for h in (22, 23)] == ["moment", "day"]
+    assert [precision("from May to June", "range", days=d) for d in (61, 62, 729, 730)] == [
+        "day",
+        "month",
+        "month",
+        "year",
+    ]
+    vague = Span("最近", NOW, NOW + timedelta(days=3), "range")
+    assert vague.is_vague and vague.precision == "unknown" and not Span("最近", NOW, NOW).is_vague
+    assert not Span("这3天", NOW, NOW, "range").is_vague and Span("lately", NOW, NOW, "range").is_vague
+    assert vague.covers(NOW) and vague.covers(vague.end) and not vague.covers(vague.end + timedelta(seconds=1))
+    assert not vague.covers(NOW - timedelta(seconds=1))
+
+
+def test_a_sentence_goes_without_the_words_for_its_time_unless_it_needs_them() -> None:
+    cases = [
+        ("用户昨天吃了火锅", "昨天", "用户吃了火锅"), ("昨天，用户吃了火锅", "昨天", "用户吃了火锅"),
+        ("昨天的面试", "昨天", "面试"),
+        ("yesterday the user ate", "yesterday", "The user ate"), ("Ann went home on Friday", "Friday", "Ann went home"),
+        ("Ann went on Friday, then slept", "Friday", "Ann went then slept"), ("in May the user moved", "may", "The user moved"),
+        ("during this May she slept", "this May", "She slept"),
+    ]  # fmt: skip
+    assert [(text, phrase) for text, phrase, bare in cases if undated(text, phrase) != bare] == []
+    kept = [
+        ("面试在周五", "周五"), ("考试是明天", "明天"), ("她从昨天起不吃肉", "昨天"), ("2025年前后的事", "2025年"),
+        ("到周五为止", "周五"),
+        ("by Friday she is done", "Friday"), ("since May she slept", "May"), ("the exam is tomorrow", "tomorrow"),
+        ("Maybe", "May"),
+        ("It was last Friday.", "last Friday"), ("the day of Friday!", "Friday"), ("no time", "Friday"), ("no time", ""),
+    ]  # fmt: skip
+    assert [(text, phrase) for text, phrase in kept if undated(text, phrase) != text] == []
