@@ -176,7 +176,7 @@ def _matter(text: str) -> set[str]:
 def concerns(targets: Sequence[str], text: str) -> bool:
     """Whether a text speaks of something that is not to be spoken of."""
     folded = words.fold(text)
-    for target in map(str.split, targets):
+    for target in map(str.split, map(words.fold, targets)):
         telling = [word for word in target if not _KIN.fullmatch(word)] or target
         if any(word in folded for word in telling):
             return True
