@@ -96,3 +96,29 @@ def test_the_stored_weights_are_those_of_the_frames() -> None:
 def test_who_learns_a_language_answers_what_he_speaks_and_what_he_studies(text: str) -> None:
     assert all(examples.stated(text, kind)[0] > frames.LIKELY for kind in ("language", "major"))
     assert examples.stated(text, "home")[0] < frames.LIKELY
+
+
+ANSWERS = {
+    "name": ["我叫林晓", "my name is Kit Howell"], "named": ["我的猫叫年糕", "my brother is called Tom"],
+    "who": ["我有个妹妹", "my sister Amy lives next door"], "have": ["我离婚了", "I have a cat", "I'm divorced"],
+    "age": ["我今年28岁", "I'm 31 years old"], "birthday": ["我的生日是5月20日", "my birthday is on May 20"],
+    "home": ["我住在杭州", "I live in Leeds"], "hometown": ["我来自成都", "I'm originally from Cork"],
+    "job": ["我是护士", "I work as a plumber"], "employer": ["我在阿里巴巴上班", "I work at Boeing"],
+    "school": ["我在浙江大学读书", "I go to Leeds University"], "major": ["我学的是法律", "I study chemistry"],
+    "language": ["我会说法语", "I speak Spanish"], "allergy": ["我对花生过敏", "I'm allergic to peanuts"],
+    "health": ["我有糖尿病", "I have diabetes"], "like": ["我喜欢猫", "I love hiking"],
+    "dislike": ["我讨厌香菜", "I hate coriander"],
+}  # fmt: skip
+
+
+def test_what_states_the_answer_to_each_kind_of_question_is_found_and_small_talk_states_none() -> None:
+    assert set(ANSWERS) == set(examples.STATED)
+    missed = {
+        text for kind, texts in ANSWERS.items() for text in texts if examples.stated(text, kind)[0] < frames.LIKELY
+    }
+    wrong = {
+        kind for kind in ANSWERS for text in ("今天天气真好", "see you later") if examples.stated(text, kind)[0] > 0.1
+    }
+    assert (missed, wrong) == (set(), set())
+    assert examples.stated("我住在杭州", "") == (0.0, 0.0)
+    assert examples.stated("我住在杭州", "home")[1] > 0.9 > 0.5 > examples.stated("我朋友住在杭州", "home")[1]
