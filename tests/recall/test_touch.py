@@ -61,15 +61,15 @@ def test_what_held_before_is_told_with_how_it_ended(parts: dict[str, str], zh: s
 def test_a_limit_stands_above_the_profile_and_not_in_it(tmp_path: Path) -> None:
     with Home.build(tmp_path).open() as house:
         agent = house.agent()
-        limit = fact("别提李强", kind="boundary", target="李强")
+        limits = [fact("别提李强", kind="boundary", target="李强"), fact("说话短一点", kind="boundary")]
         facts = [
             fact("用户住在杭州", keyword="住址", target="杭州"),
             fact("用户的朋友李强养猫", keyword="宠物", entity="李强"),
         ]
         delicate = fact("用户有抑郁症", keyword="健康", mark="delicate")
-        agent.store.findings.put([limit, *facts, delicate])
-        ids = [one.id for one in (limit, *facts, delicate, facts[0])]
+        agent.store.findings.put([*limits, *facts, delicate])
+        ids = [one.id for one in (*limits, *facts, delicate, facts[0])]
         stable = profile.drawn(agent.layers, ids, NOW, agent.now())
-        assert [one.text for one in stable.boundaries] == ["别提李强"]
+        assert [one.text for one in stable.boundaries] == ["别提李强", "说话短一点"]
         assert [one.text for one in stable.facts] == ["用户住在杭州"]
         assert [one.text for one in profile.known(agent.layers.core)] == ["用户住在杭州"]
