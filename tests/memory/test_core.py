@@ -7,13 +7,14 @@ import random
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from moechat.cue import Cue
 from moechat.index.dense import Dense
-from moechat.memory.core import CoreMemory
+from moechat.memory.core import CoreMemory, Former
 from moechat.model import Fact, FactDraft, Thresholds, Understanding
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
@@ -232,3 +233,11 @@ def test_facts_that_come_change_and_go_are_found_as_by_one_who_reads_them_anew(h
     store.findings.take_out([fact.id for fact in core.current()])
     files = core.view().files
     assert core.current() == [] and not any(map(len, (files.keywords, files.classes, files.matters)))
+
+
+def test_what_held_before_ended_when_it_was_said_to_and_is_over_by_a_ruling_too() -> None:
+    def former(**parts: Any) -> Former:
+        return Former(Fact("old", None, FactDraft("t", ())), Fact("new", None, FactDraft("t", (), **parts)))
+
+    assert [former(until=until).until for until in ("2025-03", "past", "")] == ["2025-03", "", ""]
+    assert former(until="past").is_over and former(kind="ruling").is_over and not former().is_over
