@@ -178,6 +178,14 @@ def test_the_golden_of_seed_004_through_the_agent(
         assert left(agent) == remaining
 
 
+def test_without_a_model_what_the_rules_have_read_leaves_as_well(home: Home) -> None:
+    with home.open() as house:
+        agent = house.agent()
+        talk(home, agent, range(1, 21))
+        roll(agent)
+        assert left(agent) == list(range(11, 21))
+
+
 def test_no_exchange_is_understood_twice(home: Home) -> None:
     model = understanding()
     with home.open(model) as house:
