@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from houses import Home, answer, fact, recalled, say, shown
+from houses import Home, answer, fact, say
 from model_server import (
     GARBAGE,
     RATE_LIMIT,
@@ -84,35 +84,6 @@ def test_a_turn_streams_and_what_is_shown_is_what_is_stored(home: Home, monkeypa
     assert server.chats[0]["stream"] is True
 
 
-def test_what_was_said_reaches_the_prompt_a_month_later(home: Home) -> None:
-    with ModelServer() as server, opened(home, server.url) as agent:
-        say(agent, "我昨天和室友吃了火锅")
-        home.clock.advance(days=30)
-        assert "火锅" in shown(recalled(agent, "5月19日我吃了什么？"))
-        assert any("火锅" in message["content"] for message in last_asked(server))
-
-
-@pytest.mark.parametrize(
-    ("settings", "is_one"),
-    [
-        ({"single_system": True}, True),
-        ({"model": "gemma-3-4b-it"}, True),
-        ({"model": "Mistral-Small"}, True),
-        ({"model": "qwen2.5"}, False),
-        ({"model": "gemma-3-4b-it", "single_system": False}, False),
-    ],
-)
-def test_a_model_that_takes_one_system_message_gets_one_that_leads(
-    home: Home, settings: dict[str, object], is_one: bool
-) -> None:
-    with ModelServer() as server, opened(home, server.url, chat=settings) as agent:
-        say(agent, "我住在杭州")
-        home.clock.advance(days=1)
-        say(agent, "昨天我说我住在哪里？")
-        roles = [message["role"] for message in last_asked(server)]
-    assert (roles.count("system") == 1) is is_one and roles[0] == "system"
-
-
 # ---- failures
 
 FAILURES: dict[str, tuple[Act, str]] = {  # what happens, and what of the reply was shown
@@ -145,23 +116,6 @@ def test_a_failed_turn_is_stored_marked_and_told_in_words(home: Home, name: str)
         assert "我养了一只猫" in prompt
         assert agent.verify()["problems"] == []
     assert stored(home, failed.exchange.id) == ("我养了一只猫", kept, "failed")
-
-
-def test_nobody_there_a_wrong_key_and_an_unknown_model_are_told_apart(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    errors = set()
-    with closed_port() as url, opened(home, url) as agent:
-        errors.add(say(agent, "有人吗").error)
-    monkeypatch.setenv("MOECHAT_API_KEY", KEY)
-    with ModelServer(key="another") as server, opened(home, server.url) as agent:
-        errors.add(say(agent, "有人吗？").error)
-    with ModelServer(models=["large"]) as server, opened(home, server.url) as agent:
-        errors.add(say(agent, "有人吗！").error)
-    assert len(errors) == 3 and all(errors)
-    assert not any(KEY in error for error in errors)
-    everything = b"".join(path.read_bytes() for path in home.data.rglob("*") if path.is_file())
-    assert KEY.encode() not in everything
 
 
 def test_a_failed_reply_can_be_had_again(home: Home) -> None:

@@ -13,20 +13,6 @@ from moechat.model import Message
 ASKED = ChatRequest([Message("user", "你好")])
 
 
-def test_replies_come_in_order_and_requests_are_recorded():
-    model = ScriptedModel(["一二三四五", "六"], piece_chars=2)
-    assert list(model.stream(ASKED)) == ["一二", "三四", "五"]
-    assert list(model.stream(ASKED)) == ["六"]
-    assert model.requests == [ASKED, ASKED]
-    with pytest.raises(ModelError, match="no more replies"):
-        next(model.stream(ASKED))
-
-
-def test_a_function_replies_to_the_messages():
-    model = ScriptedModel(lambda messages: messages[-1].content * 2)
-    assert "".join(model.stream(ASKED)) == "你好你好"
-
-
 def test_a_reply_breaks_off_midway_where_the_script_says_so():
     stream = ScriptedModel([Line("说到一", fails=ModelError("broken_off", "gone"))]).stream(ASKED)
     assert next(stream) == "说到一"
@@ -52,20 +38,6 @@ def test_a_line_that_hangs_can_be_stopped_or_runs_out_of_time():
     with pytest.raises(ModelError) as failed:
         next(model.stream(ASKED))
     assert failed.value.kind == "timeout"
-
-
-def test_answers_are_scripted_beside_replies():
-    model = ScriptedModel(answers=['{"tags": {}}', ModelError("rate_limit", "slow")])
-    assert model.complete(ASKED.messages, schema={"type": "object"}, timeout_s=1) == '{"tags": {}}'
-    assert model.questions == [(ASKED.messages, {"type": "object"})]
-    with pytest.raises(ModelError, match="slow"):
-        model.complete(ASKED.messages, timeout_s=1)
-
-
-def test_a_reply_read_to_its_end_counts_as_finished():
-    model = ScriptedModel(["好。"])
-    list(model.stream(ASKED))
-    assert model.closed == 0
 
 
 def test_calls_of_tools_are_put_together_and_are_an_answer() -> None:

@@ -57,12 +57,3 @@ def test_an_answer_in_another_form_is_refused_by_the_name_of_the_model() -> None
             with pytest.raises(ModelError, match=r"^scripted did not answer in the form") as refusal:
                 ask(answer)
             assert refusal.value.kind == "nonsense"
-
-
-def test_the_schema_has_what_is_read_and_nothing_else() -> None:
-    model = ScriptedModel(answers=['{"topics": [], "dates": []}', '{"helpful": []}'])
-    topic_model.cues(model, PROMPTS, tree="", text="x", now=NOW, timeout_s=10)
-    topic_model.helpful(model, PROMPTS, text="x", slices=["y"], timeout_s=10)
-    for (_, schema), keys in zip(model.questions, (["topics", "dates"], ["helpful"]), strict=True):
-        assert schema is not None
-        assert (list(schema["properties"]), schema["required"], schema["additionalProperties"]) == (keys, keys, False)
