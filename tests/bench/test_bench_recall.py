@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,7 @@ import pytest
 
 from benchmarks import ablate
 from moechat.bench import dataset, figures, recall, strangers
-from moechat.cli.main import main
 from moechat.errors import DataError
-from moechat.index.ranking import WEIGHTS
 
 SAID = [
     ("m1", "2025-03-01T20:00:00", "Ada", "I adopted a parrot called Rio last week."),
@@ -176,16 +172,6 @@ def test_only_a_difference_beyond_chance_is_called_one(before: list[int], now: l
     assert row["low"] <= row["difference"] <= row["high"]
 
 
-def test_the_worst_kind_stands_beside_the_mean(file: Path, tmp_path: Path) -> None:
-    bad = written(
-        tmp_path / "bad.jsonl", memory("m", *SAID[0][1:]), question("q", "What is the parrot called?", "lost")
-    )
-    rows = recall.measure([file, bad], config=None, provider="hash", each=lambda _: None)
-    assert [row.get("kind") for row in rows if "file" not in row] == ["made up", "bad", None]
-    assert rows[-1]["recall@10"] == {"mean": 0.5, "worst": 0.0, "kind": "bad"}
-    assert "worst" in figures.report(rows[-1])
-
-
 def test_two_halves_of_an_exchange_count_once_and_either_finds_it() -> None:
     units = dataset.evidence_units(["d1.1.u", "d1.1.a", "d2.3.a"], {"d1.1.u", "d1.1.a", "d2.3.a"})
     assert units == (frozenset({"d1.1.u", "d1.1.a"}), frozenset({"d2.3.a"}))
@@ -219,41 +205,6 @@ def test_side_by_side_has_plain_search_and_one_part_off_at_a_time(file: Path) ->
     by = {row["name"]: row for row in rows}
     assert by["without events"]["recall@10"] < by["ours"]["recall@10"] == 1.0
     assert all(ablate.line(row).startswith(row["name"]) for row in rows)
-
-
-def test_a_feature_of_the_index_is_left_out_for_its_own_rows_alone(file: Path) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        measurement = recall.Measurement([file], recall.Bench.of(Path(folder), None, "hash"))
-        before = measurement.rows()[0]
-        kept: list[Mapping[str, float]] = []
-        measurement.bench.prepare = lambda agent: (
-            ablate.leave_out(agent, "window"),
-            kept.append(agent.layers.diary.index.words.weights),
-        )
-        measurement.rows()
-        assert kept == [{name: weight for name, weight in WEIGHTS.items() if name != "window"}]
-        measurement.bench.prepare = lambda agent: None
-        after = measurement.rows()[0]
-    assert (before["mrr"], before["recall@5"]) == (after["mrr"], after["recall@5"])
-
-
-def test_the_command_prints_one_object_a_line(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("embedding: {provider: hash}\n", encoding="utf-8")
-    run = tmp_path / "run.jsonl"
-    earlier = {"kind": "made up", "haystack": "one", "sort": "own", "id": "q1", "values": {"mrr": 0.5}}
-    run.write_text(json.dumps(earlier), encoding="utf-8")
-    kept = tmp_path / "kept"
-    more = ["--config", str(config), "--keep", str(kept), "--against", str(run)]
-    assert main(["bench", "recall", str(file), "--json", *more]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row["id"] for row in rows if row.get("sort") == "own" and "id" in row] == ["q1", "q2", "q3", "q4"]
-    (row,) = (row for row in rows if "recall@5" in row and "file" in row)
-    assert {"questions", "recall@5", "recall@10", "recall@20", "mrr", "by", "p50_ms"} <= row.keys()
-    assert (rows[-1]["figure"], rows[-1]["difference"], rows[-1]["better"]) == ("mrr", 0.5, True)
-    assert [path.name for path in kept.glob("*/ids.json")] == ["ids.json"]
-    run.write_text("{}", encoding="utf-8")
-    assert main(["bench", "recall", str(file), *more]) == 1
 
 
 def shared_data() -> Path:

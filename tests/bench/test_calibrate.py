@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,9 @@ from moechat.bench.calibrate import LabelledPair
 from moechat.cli.main import main
 from moechat.encoder.builtin import builtin
 from moechat.errors import DataError
-from moechat.model import Fact
 from moechat.reading import answers
-from moechat.rules import reading
 from moechat.settings import config
-from tests.houses import CHARACTER, Home, filed, imported
+from tests.houses import CHARACTER, Home, imported
 
 THINGS = ("鹦鹉", "火锅", "吉他", "雨伞", "围巾", "露营", "小说", "键盘", "咖啡", "蛋糕", "石头", "电影")
 
@@ -108,12 +105,6 @@ def test_the_weights_follow_what_tells_right_from_wrong(name: str) -> None:
     assert found.recency + found.relevance + found.importance == pytest.approx(1)
 
 
-def test_without_ages_there_are_no_weights() -> None:
-    made, scores = aged("relevance")
-    made = [replace(pair, age_hours=None) for pair in made]
-    assert calibrate.weights(made, scores, {"recency": 1, "relevance": 1, "importance": 1}) is None
-
-
 def test_own_memory_gives_the_same_pairs_every_time(home: Home) -> None:
     talked(home)
     with home.open() as house:
@@ -123,30 +114,6 @@ def test_own_memory_gives_the_same_pairs_every_time(home: Home) -> None:
     diary = [pair for pair in made if pair.layer == "diary"]
     assert sum(pair.relevant for pair in diary) == len(THINGS)
     assert all(pair.age_hours is not None and pair.age_hours > 0 for pair in diary)
-
-
-def test_facts_are_asked_by_what_told_them_and_the_world_book_by_what_it_says(home: Home) -> None:
-    imported(
-        home.store(), *((f"2025-05-{i + 1:02}T20:00:00", f"我喜欢{thing}", "好") for i, thing in enumerate(THINGS))
-    )
-    (home.folder / "data_base").mkdir()
-    book = "".join(f"{thing}店: 街角的{thing}店卖了{i + 2}年\n" for i, thing in enumerate(THINGS))
-    (home.folder / "data_base" / "city.yaml").write_text(book, encoding="utf-8")
-    with home.open() as house:
-        agent = house.agent()
-        diary = [shown.exchange for shown in filed(agent.store)]
-        drafts = [(one, draft) for one in diary for draft in reading.understand(one).facts]
-        agent.store.findings.put([Fact(f"f{i}", one.at, draft, by="rules") for i, (one, draft) in enumerate(drafts)])
-        made = calibrate.own_pairs(agent)
-    right = {
-        layer: {(pair.query, pair.text) for pair in made if pair.relevant and pair.layer == layer}
-        for layer in ("core", "lore")
-    }
-    assert right["core"] == {(one.user, draft.text) for one, draft in drafts} and len(drafts) > 8
-    assert right["lore"] == {(f"街角的卖了{i + 2}年", f"{thing}店") for i, thing in enumerate(THINGS)}
-    for layer, own in right.items():
-        wrong = [(pair.query, pair.text) for pair in made if not pair.relevant and pair.layer == layer]
-        assert len(wrong) == len(set(wrong)) == len(own) * (len(own) - 1) and not own & set(wrong)
 
 
 def test_what_is_fitted_serves_that_model_alone(home: Home) -> None:
@@ -194,11 +161,6 @@ def test_the_command_reads_pairs_reports_and_writes(
     saved = config.load(home.config).embedding.fitted[made["fingerprint"]]
     assert saved.core == pytest.approx(made["thresholds"]["core"]["threshold"])
     assert made["weights"] is None
-
-
-def test_an_owner_without_memory_is_told_so(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--data", str(home.data), "--config", str(home.config), "-c", CHARACTER]) == 1
-    assert "too few" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

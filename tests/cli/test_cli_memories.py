@@ -107,24 +107,6 @@ def test_a_memory_that_is_not_there_is_an_error_in_one_line(home: Home, capsys: 
     assert capsys.readouterr().err == "moechat: there is no memory 'nothing'; `moechat memories list` shows them\n"
 
 
-def test_a_fact_that_was_written_without_a_time_is_shown_without_one(
-    home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with (home.folder / "core_mem.yml").open("a", encoding="utf-8") as file:
-        file.write("猫: 用户养了一只叫年糕的猫\n")
-    assert run(home, "list", "--search", "年糕") == 0
-    assert capsys.readouterr().out == "  猫 [fact strength 1, recalled 0×] 用户养了一只叫年糕的猫\n"
-
-
-def test_show_and_list_name_the_same_kind(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (known,) = listed(home, capsys)
-    assert run(home, "show", "--json", known["id"]) == 0
-    (shown,) = rows(capsys)
-    assert (shown["kind"], shown["fact_kind"]) == (known["kind"], "attribute")
-    assert run(home, "show", known["id"]) == 0
-    assert "kind: attribute" in capsys.readouterr().out
-
-
 def test_edit_archive_restore_pin_and_unpin(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     (known,) = listed(home, capsys)
     assert run(home, "edit", "--json", known["id"], "用户住在苏州园区") == 0
@@ -274,12 +256,3 @@ def test_clean_archives_what_is_weakest_beyond_the_configured_cap(
     assert listed(home, capsys, "--archived") == []
     assert run(home, "clean") == 0
     assert "1 of 2 went into the archive" in capsys.readouterr().out
-
-
-def test_wrong_use_is_status_two(home: Home) -> None:
-    for args in (
-        ["memories"], ["memories", "list", "--kind", "dream"], ["memories", "show"], ["memories", "list", "--limit", "-3"],
-    ):  # fmt: skip
-        with pytest.raises(SystemExit) as ended:
-            cli.main(args)
-        assert ended.value.code == 2

@@ -72,12 +72,6 @@ def test_a_broken_file_of_the_world_book_is_told(home: Home, capsys: pytest.Capt
     assert "雾港.yaml#雾港 [lore] 雾港是" in told.out and "broken.yaml" in told.err
 
 
-def test_a_list_for_people_names_id_kind_and_day(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    args = ["official", "list", "--limit", "1", "-c", SAMPLE, "--data", str(home.data), "--config", str(home.config)]
-    assert main(args) == 0
-    assert capsys.readouterr().out.startswith("e001 [event 2020-11-14] 用户抱着一把摔裂的旧小提琴")
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -1,32 +1,20 @@
-"""What commands share, and those of servers: how far a work is, a question on the terminal, who may come in, and with what a
-server begins."""
+"""A question on the terminal, who may come in, and with what a server begins."""
 
 from __future__ import annotations
 
 import io
 import json
 import sys
-import webbrowser
 from typing import Any
 
 import pytest
 
 from moechat.access.keys import Keyring
 from moechat.access.register import Register
-from moechat.cli.serve_commands import announce_page, has_screen
-from moechat.cli.session import confirm, progress
-from moechat.serve import mcp, server
+from moechat.cli.session import confirm
+from moechat.serve import server
 from tests.houses import CHARACTER
 from tests.shell import Shell
-
-
-def test_how_far_a_work_is_stands_on_one_line_that_ends_with_it(capsys: pytest.CaptureFixture[str]) -> None:
-    show = progress(quiet=False)
-    for done in (1, 2, 3):
-        show(done, 3)
-    assert capsys.readouterr() == ("", "\r1 of 3\r2 of 3\r3 of 3\n")
-    progress(quiet=True)(1, 3)
-    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -38,38 +26,6 @@ def test_a_question_is_asked_beside_the_output_and_silence_is_no(
     monkeypatch.setattr(sys, "stdin", io.StringIO(line))
     assert confirm("Delete it?") is agrees
     assert capsys.readouterr() == ("", "Delete it? [y/N] ")
-
-
-SCREENS = [
-    ("win32", {}, True, True), ("darwin", {}, True, True), ("linux", {}, True, False), ("linux", {"DISPLAY": ":0"}, True, True),
-    ("linux", {"WAYLAND_DISPLAY": "wayland-0"}, True, True), ("linux", {"DISPLAY": ":0"}, False, False),
-    ("darwin", {"SSH_CONNECTION": "192.168.1.7"}, True, False),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("platform", "environment", "is_terminal", "sees"), SCREENS)
-def test_a_browser_is_opened_where_somebody_sits_who_sees_it(
-    platform: str, environment: dict[str, str], is_terminal: bool, sees: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal, raising=False)
-    assert has_screen() is sees
-
-
-def test_a_browser_opens_the_page_where_it_is_wished(
-    moechat: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pages: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", pages.append)
-    with moechat.home.open() as house:
-        for opens in (False, True):
-            announce_page(house, "http://127.0.0.1:7860", opens=opens)
-    assert pages == ["http://127.0.0.1:7860"]
-    assert capsys.readouterr().out == "MoeChat: http://127.0.0.1:7860 (Ctrl+C ends it)\n" * 2
 
 
 def test_a_server_begins_with_what_is_configured_or_said(moechat: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,21 +41,6 @@ def test_a_server_begins_with_what_is_configured_or_said(moechat: Shell, monkeyp
     moechat("serve", now=None)
     assert callable(begun[-1]["page"]) and begun[-1]["key"] == ""
     assert moechat("serve", "--port", "65536", now=None)[0] == moechat("serve", "--port", "x", now=None)[0] == 2
-
-
-def test_assistants_get_the_memory_that_is_named(moechat: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[Any] = []
-
-    class Runs:
-        def __init__(self, house: object, character: str, user: str) -> None:
-            begun.extend((character, user))
-
-        def run(self, way: str) -> None:
-            begun.append(way)
-
-    monkeypatch.setattr(mcp, "make_server", Runs)
-    assert moechat("mcp", "-c", CHARACTER, "--user", "anne", now=None)[0] == 0
-    assert begun == [CHARACTER, "anne", "stdio"]
 
 
 @pytest.mark.parametrize(("typed", "status"), [(["correct horse"] * 2, 0), (["correct horse", "correct house"], 1)])
