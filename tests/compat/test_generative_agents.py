@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat import associative
 from moechat.compat.concept_nodes import ConceptNode
 from moechat.compat.generative_agents import (
     AssociativeMemory,
@@ -135,13 +134,6 @@ def test_the_original_compares_words_as_they_are_and_finds_the_event_itself():
     assert found["y"]["events"] == []
 
 
-def test_relevant_nodes_come_once_however_many_words_meet_them():
-    memory = AssociativeMemory()
-    both = event(memory, keywords=["ann", "tea"])
-    assert memory.retrieve_relevant_events("Ann", "drinks", "Tea") == {both}
-    assert memory.retrieve_relevant_thoughts("Ann", "drinks", "Tea") == set()
-
-
 def test_an_event_without_predicate_or_object_finds_by_its_subject():
     persona = Persona()
     old = event(persona.a_mem)
@@ -229,12 +221,6 @@ def test_among_equals_the_most_recently_accessed_is_first():
     assert new_retrieve(persona, ["a"], 3)["a"] == [nodes[0], nodes[3], nodes[2]]
 
 
-def test_one_node_alone_scores_half_of_everything():
-    persona = Persona()
-    event(persona.a_mem)
-    assert [score for _, score in ranked(persona, "a")] == [2.75]
-
-
 def test_a_focal_point_that_is_no_key_needs_an_embedder_of_the_same_model():
     persona = Persona()
     event(persona.a_mem, "aab", vector=None)
@@ -278,14 +264,6 @@ def test_the_three_parts_are_raw_and_by_node_id():
     assert extract_relevance(persona, nodes, "b") == {"node_1": 0.0, "node_2": 1.0}
     assert extract_relevance(persona, nodes, "aa", embedder=TwoNumbers()) == {"node_1": 1.0, "node_2": 0.0}
     assert extract_relevance(persona, [], "b") == {}
-
-
-def test_a_scratch_with_the_defaults_of_the_seed_serves():
-    scratch = associative.Scratch(curr_time=BORN + timedelta(days=1))
-    assert (scratch.recency_w, scratch.relevance_w, scratch.importance_w, scratch.recency_decay) == (1, 1, 1, 0.99)
-    persona = associative.Persona("Ann", AssociativeMemory(), scratch)
-    seen = event(persona.a_mem)
-    assert associative.new_retrieve(persona, ["a"]) == {"a": [seen]}
 
 
 STREAMS = st.lists(
@@ -429,10 +407,6 @@ def test_several_nodes_share_one_vector_and_old_ids_may_have_gaps(tmp_path):
     assert again.embeddings == {"same": [1.0, 0.0]}
     assert [node.node_id for node in again.seq_event] == ["node_3", "node_1"]
     assert event(again).node_id == "node_4"
-
-
-def test_without_a_strength_file_keywords_are_counted_anew(tmp_path):
-    assert AssociativeMemory(write(tmp_path)).kw_strength_event == {"tea": 1}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -107,17 +106,6 @@ def query(vector: Any = (1, 0)) -> Memory:
     return memory("q", importance=None, vector=vector)
 
 
-def test_the_golden_scores_and_their_order() -> None:
-    frame = golden(4).retrieve_memories(query())
-    assert frame.columns.tolist() == RETRIEVED
-    assert frame.pointer.tolist() == [0, 3, 1, 2]
-    assert frame.description.tolist() == ["m0", "m3", "m1", "m2"]
-    assert frame.score.tolist() == pytest.approx([2.104377947, 1.9, 1.866004971, 0.5], abs=1e-6)
-    assert frame.recency.tolist() == pytest.approx([0.904377947, 1.0, 0.366004971, 0.0], abs=1e-6)
-    assert frame.relevance.tolist() == pytest.approx([1.0, 0.8, 0.6, 0.0], abs=1e-6)
-    assert frame.importance.tolist() == [0.2, 0.1, 0.9, 0.5]
-
-
 def test_the_golden_filter_acts_on_what_is_shown_before_the_top_is_taken() -> None:
     assert golden(2).retrieve_memories(query(), "relevance > 0.5").pointer.tolist() == [0, 3]
     assert golden(4).retrieve_memories(query(), "relevance > 0.5 and importance >= 0.5").pointer.tolist() == [1]
@@ -206,31 +194,6 @@ def test_naive_and_aware_times_stand_side_by_side() -> None:
     assert [m.most_recent_access_timestamp for m in stream.memories] == [naive, NOW]
 
 
-def test_the_frame_of_all_memories() -> None:
-    stream = stream_of(memory("missing values"), Reflection("it matters", NOW, NOW, [0]))
-    frame = stream.get_memory_df()
-    assert frame.columns.tolist() == KEPT
-    assert frame.memory_type.tolist() == ["observation", "reflection"]
-    assert frame.importance.tolist() == [0.5, 0.3]
-    assert all(vector.shape == (64,) for vector in frame.embedding_vector)
-
-
-@pytest.mark.parametrize(
-    ("given_type", "kind"),
-    [
-        ("O", "observation"),
-        ("observation", "observation"),
-        ("R", "reflection"),
-        ("p", "plan"),
-        ("plan", "plan"),
-        ("x", "x"),
-    ],
-)
-def test_a_memory_type_is_kept_as_given_and_means_one_kind(given_type: str, kind: str) -> None:
-    made = Memory("x", NOW, NOW, given_type)
-    assert (made.memory_type, made.kind) == (given_type, kind)
-
-
 # ---- importance and vectors are lazy
 
 
@@ -260,13 +223,6 @@ def test_a_subclass_may_embed_by_itself() -> None:
 
     stream = stream_of(Own("a", NOW, NOW, "O"), Own("b", NOW, NOW, "O"))
     assert stream.retrieve_memories(query()).relevance.tolist() == [0.5, 0.5]
-
-
-def test_a_rating_without_a_number_is_a_half_and_said_so(caplog: pytest.LogCaptureFixture) -> None:
-    configure(chat_model=ScriptedModel(answers=["no idea"]))
-    with caplog.at_level(logging.WARNING, logger="moechat.memory_stream"):
-        assert Memory("x", NOW, NOW, "O").importance == 0.5
-    assert "no number" in caplog.text
 
 
 def test_without_a_chat_model_importance_is_by_rules_and_reflection_says_what_it_needs() -> None:
@@ -329,11 +285,6 @@ def test_an_unreadable_condensation_leaves_the_first_five_insights() -> None:
     assert insights == [[(f"Insight {i}", [i]) for i in range(5)]]
 
 
-def test_condensing_asks_the_model_once(configured: ScriptedModel) -> None:
-    assert condense_insights("1. a [0]\n2. b [1]") == "1. Condensed. [0, 1]\n2. More. [2]"
-    assert "1. a [0]\n2. b [1]" in configured.questions[0][0][-1].content
-
-
 def test_reflections_point_at_what_is_there() -> None:
     stream = stream_of(memory("a"), memory("b"))
     same = generate_reflection(stream, [[("both", [1, 0, 1, 9, -1])], [], [("nothing", [7])]])
@@ -350,12 +301,6 @@ def test_later_reflections_may_rest_on_earlier_ones() -> None:
     stream = generate_reflection(stream_of(memory("a")), [[("first", [0])]])
     stream = generate_reflection(stream, [[("second", [1, 2])]])
     assert [getattr(m, "pointers", None) for m in stream.memories] == [None, [0], [1]]
-
-
-def test_the_chinese_prompts_can_be_chosen(configured: ScriptedModel) -> None:
-    configure(language="zh")
-    condense_insights("1. 想念 [0]")
-    assert "请浓缩" in configured.questions[0][0][-1].content
 
 
 # ---- the seed as written

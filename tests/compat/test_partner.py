@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from moechat import topics
 from moechat.ai.scripted import ScriptedModel
 from moechat.clock import SetClock
 from moechat.errors import DataError, ModelError
@@ -19,7 +18,6 @@ from moechat.topics import (
     ActivatedMemorySlice,
     ActivationProfile,
     AfterRollingRegistry,
-    DateMemoryIndex,
     DialogRolling,
     ExtractorResult,
     Match,
@@ -64,17 +62,6 @@ def put(
 
 def ids(slices: list[ActivatedMemorySlice]) -> list[str]:
     return [one.ref.slice_id for one in slices]
-
-
-def test_every_name_of_the_contract_is_there() -> None:
-    listed = """MemoryUnit MemorySlice SliceRef TopicBinding ActivationProfile TopicMemoryIndex DateMemoryIndex MemoryRuntime
-    MemoryRuntimeStateCodec TopicRecallCollector TopicRecallScorer ActivatedMemorySlice DialogRolling RollingResult
-    AfterRollingRegistry MemoryRecallProfileExtractor MemorySelector MemoryRecallCueExtractor MemoryRecallEvaluator"""
-    assert set(listed.split()) <= set(topics.__all__)
-    for method in ("record_memory", "get_topic_tree", "query_by_topic_path", "query_by_date"):
-        assert callable(getattr(MemoryRuntime, method))
-    for method in ("record_binding", "ensure_topic_paths"):
-        assert callable(getattr(TopicMemoryIndex, method))
 
 
 # ---- goldens through the seed's own names
@@ -136,14 +123,6 @@ def test_paths_are_ensured_without_a_slice_and_stay() -> None:
     assert index.topic_tree() == ["a [root]", "a->b {slices: 0}", "c [root]"]
     index.record_binding("c", TopicBinding(ref, NOW))
     assert index.topic_tree() == ["c [root] {slices: 1}", "a [root]", "a->b {slices: 0}"]
-
-
-def test_dates_by_themselves() -> None:
-    index, ref = DateMemoryIndex(), SliceRef("u", "s")
-    index.record(ref, date(2025, 5, 20))
-    index.record(ref, date(2025, 5, 20))
-    assert index.find(date(2025, 5, 20)) == [ref]
-    assert index.find(date(2025, 5, 21)) == []
 
 
 def test_a_slice_that_is_in_the_index_and_nowhere_else_is_passed_over(runtime: MemoryRuntime) -> None:
