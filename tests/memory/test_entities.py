@@ -103,40 +103,10 @@ def test_v18_takes_the_users_facts_before_others_and_the_newest_first() -> None:
     assert found[0].score == 0.0
 
 
-def test_v22_adds_the_name_to_what_is_told_of_others_and_remembers_pictures() -> None:
-    told = fact("lily", "开在画廊窗边", keyword="样子", entity="蓝玫瑰")
-    found = search("蓝玫瑰", "画廊", "约定", version="v22", facts=[*FACTS, told])
-    assert [(one.fact.id, one.label) for one in found] == [
-        ("sea", "与主体和客体的关系"), ("lily", "属性"), ("dusk", "记忆画面"),
-    ]  # fmt: skip
-    assert found[1].text == "蓝玫瑰开在画廊窗边"
-
-
-def test_v23_takes_relations_first() -> None:
-    found = search("约定", "喜好", version="v23")
-    assert [(one.fact.id, one.label) for one in found] == [
-        ("sea", "与主体和客体的关系"), ("food", "用户属性"), ("friend", "特殊实体属性"),
-    ]  # fmt: skip
-
-
 def test_a_birthday_told_only_in_a_relation_is_missed_by_v23_and_found_by_v23_es() -> None:
     assert search("生日", version="v23") == []
     (found,) = search("生日")
     assert (found.fact.id, found.label, found.matched) == ("sea", "与主体和客体的关系", ("生日",))
-
-
-def test_a_fact_is_returned_once_at_its_first_stage_with_the_words_that_hit_there() -> None:
-    found = search("喜好", "香菜", "小林", version="v18")
-    assert len(ids(found)) == len(set(ids(found)))
-    assert next(one for one in found if one.fact.id == "friend").matched == ("喜好", "小林")  # 香菜: description only
-
-
-def test_one_character_searches_keywords_but_from_v23_on_no_descriptions() -> None:
-    pets = [fact("a", "用户养了一只猫", keyword="宠物"), fact("b", "用户怕狗", keyword="怕猫")]
-    assert ids(search("猫", version="v18", facts=pets)) == ["b", "a"]
-    assert ids(search("猫", version="v22", facts=pets)) == ["b", "a"]
-    assert ids(search("猫", version="v23", facts=pets)) == ["b"]
-    assert ids(search("猫", version="v23_es", facts=pets)) == ["b"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -164,22 +134,6 @@ def test_an_unknown_version_is_named() -> None:
 
 
 # ---- v23_es
-
-
-def test_v23_es_weighs_field_level_and_age() -> None:
-    facts = [
-        fact("a", "在海边", keyword="生日会", days=30),
-        fact("b", "在生日那天", keyword="约定", entity="灯塔", days=0),
-    ]
-    found = indexed(facts).search([("生日", None), ("灯塔", 6)], now=NOW)
-    by_id = {one.fact.id: one.score for one in found}
-    assert by_id["a"] == pytest.approx(0.8 * 3 / 4 + 0.2 * math.exp(-1))
-    assert by_id["b"] == pytest.approx(0.8 * (1 + 2 * 6 / 12) / 3 + 0.2)
-    assert ids(found) == ["b", "a"]
-
-
-def test_a_level_above_twelve_weighs_no_more_than_a_word_that_was_said() -> None:
-    assert INDEX.search([("香菜", 18)], now=NOW) == INDEX.search([("香菜", None)], now=NOW)
 
 
 def test_a_fact_of_the_future_counts_as_of_today() -> None:

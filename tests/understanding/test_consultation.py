@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
-from moechat.language import words
 from moechat.settings.prompts import Prompts
 from moechat.understanding.consultation import (
     Consultation,
-    cited,
-    numbered,
     parse_insights,
     parse_questions,
     parse_ratings,
@@ -94,10 +91,6 @@ def test_a_hundred_thousand_odd_characters_are_read_at_once() -> None:
     assert time.process_time() - begun < 10
 
 
-def test_evidence_is_in_order_and_each_number_once() -> None:
-    assert cited("`7`, 5–6, 6, 52") == [7, 5, 6, 52]
-
-
 @pytest.mark.parametrize(
     ("text", "questions"),
     [
@@ -124,10 +117,6 @@ STATEMENTS = [(4, "小林去看了\n爷爷"), (7, "怀表修好了")]
 def consultation(root: Path, *answers: str | ModelError, language: str = "zh") -> tuple[Consultation, ScriptedModel]:
     model = ScriptedModel(answers=answers)
     return Consultation(model, Prompts([root / "prompts"], language)), model
-
-
-def test_statements_stand_one_a_line_after_their_numbers() -> None:
-    assert numbered(STATEMENTS) == "4. 小林去看了 爷爷\n7. 怀表修好了"
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
@@ -171,27 +160,11 @@ def test_a_prompt_of_the_owners_without_a_system_part_is_asked_as_one_message(tm
     assert [(m.role, m.content) for m in model.questions[0][0]] == [("user", "打分：x --- y")]
 
 
-def test_calls_and_tokens_are_counted(root: Path) -> None:
-    asking, model = consultation(root, "1. 为什么？", "7")
-    asking.questions(STATEMENTS)
-    asking.rating("怀表")
-    sent = [m.content for messages, _ in model.questions for m in messages]
-    assert asking.cost.calls == 2
-    assert asking.cost.tokens_in == sum(map(words.count_tokens, sent)) > 100
-    assert asking.cost.tokens_out == words.count_tokens("1. 为什么？") + words.count_tokens("7")
-
-
 def test_what_the_model_refuses_is_raised_and_counted(root: Path) -> None:
     asking, _ = consultation(root, ModelError("timeout", "late"))
     with pytest.raises(ModelError, match="late"):
         asking.questions(STATEMENTS)
     assert asking.cost.calls == 1
-
-
-def test_nothing_to_rate_costs_nothing(root: Path) -> None:
-    asking, model = consultation(root)
-    assert asking.ratings([]) == []
-    assert not model.questions
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

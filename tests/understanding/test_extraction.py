@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from fact_table import BLIND, CASES, Case
 
-from moechat.ai import cleaner
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
 from moechat.memory import contradiction
@@ -603,15 +602,3 @@ def test_an_item_that_cannot_be_read_costs_itself_alone_at_the_last_try() -> Non
     told = understand(answering(text, text), exchange("我喜欢茶"))
     assert [one.text for one in told.facts] == ["用户喜欢茶"]
     assert [(one.kind, one.why) for one in told.refused] == [("event", "unreadable"), ("verdict", "unreadable")]
-
-
-@pytest.mark.parametrize("value", [10**400, "9" * 400, float("nan")], ids=["400 digits", "as text", "nan"])
-def test_an_importance_of_400_digits_is_the_highest(value: object) -> None:
-    """Out of range is no error of arithmetic; NaN is no number."""
-    event = answer.ExtractedEvent.model_validate({"text": "x", "importance": value})
-    assert event.importance == (1.0 if value != value else 10.0)
-
-
-def test_an_answer_that_is_nested_too_deep_is_none() -> None:
-    with pytest.raises(ValueError, match="too deep"):
-        cleaner.json_object('{"a": ' + "[" * 5000)

@@ -120,17 +120,6 @@ def calls(mind: Mind) -> int:
 # ---- when
 
 
-def test_the_counter_starts_at_150_and_falls_by_the_poignancy_of_each_event(mind: Mind) -> None:
-    mind.settings = ReflectionSettings()
-    assert mind.reflector.counter(mind.now) == 150
-    mind.happens("丢了钥匙", 0.6)
-    mind.happens("吃了面", 0.1)
-    assert mind.reflector.counter(mind.now) == pytest.approx(143)
-    assert not mind.reflector.due(mind.now)
-    assert mind.run() is None
-    assert calls(mind) == 0
-
-
 def test_at_zero_it_is_due_whatever_the_last_bit_says(mind: Mind) -> None:
     mind.settings = ReflectionSettings(counter=7.0)
     for i in range(6):
@@ -166,15 +155,6 @@ def test_a_run_resets_the_counter_and_no_event_counts_twice(mind: Mind) -> None:
     assert calls(mind) == spent
     mind.happens("散步", 0.4)
     assert mind.reflector.counter(mind.now) == pytest.approx(11)
-
-
-def test_understood_anew_an_exchange_counts_no_second_time(mind: Mind) -> None:
-    first, *_ = mind.days()
-    mind.run()
-    mind.understand(first, Event("小林做了第0件事", (first,), importance=0.5))
-    assert mind.reflector.counter(mind.now) == 15
-    mind.understand(first, Event("小林那天做完了一件大事", (first,), importance=0.9))
-    assert mind.reflector.counter(mind.now) == 15
 
 
 def test_what_is_understood_after_a_run_counts_though_it_was_told_before(mind: Mind) -> None:
