@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from moechat.errors import DataError
 from moechat.model import ActivationProfile, Attachment, Episode, Event, Exchange, Fact, FactDraft
@@ -26,12 +25,6 @@ def read(data: bytes) -> records.Record:
     return record
 
 
-def plain(data: bytes) -> dict[str, Any]:
-    """The record as another program reads it, without its key."""
-    [value] = yaml.load(data, yaml.BaseLoader).values()  # noqa: S506 - text only
-    return value
-
-
 def by_hand(text: str) -> records.Record:
     return read(text.encode())
 
@@ -43,18 +36,6 @@ def test_an_exchange_comes_back_with_all_its_parts() -> None:
     picture = Attachment("image", "海.png", "ab12", "一张海的照片")
     whole = Exchange("20250520-150312", AT, "看这张", "真好看", "stopped", "旅行", "阿明", (picture,))
     assert formats.exchange_from(read(formats.exchange_entry(whole)), FILE, ZONE) == (whole, "")
-
-
-def test_an_exchange_says_only_what_is_not_usual() -> None:
-    usual = Exchange("20250520-150312", AT, "早", "早呀")
-    assert plain(formats.exchange_entry(usual)) == {"time": AT.isoformat(), "msg": {"user": "早", "char": "早呀"}}
-    odd = replace(
-        usual, status="failed", talk="旅行", speaker="小林", attachments=(Attachment("image", "a.png", "", ""),)
-    )
-    assert plain(formats.exchange_entry(odd)) == {
-        "time": AT.isoformat(), "status": "failed", "talk": "旅行", "speaker": "小林",
-        "attachments": [{"kind": "image", "name": "a.png"}], "msg": {"user": "早", "char": "早呀"},
-    }  # fmt: skip
 
 
 def test_an_exchange_that_a_hand_added_needs_no_more_than_its_words() -> None:
@@ -88,11 +69,6 @@ def test_an_exchange_that_cannot_be_read_is_named_with_its_file_and_line(text: s
     assert problem in str(refused.value) and FILE.name in str(refused.value) and refused.value.line == 2
 
 
-def test_what_is_no_attachment_is_left_out() -> None:
-    assert formats.attachments_from([{"kind": "image", "text": None}, "x", 3]) == (Attachment("image", "", "", ""),)
-    assert formats.attachments_from(None) == formats.attachments_from(7) == ()
-
-
 def test_a_hand_edit_shows_in_the_hash_and_a_new_time_does_not() -> None:
     one = Exchange("a", AT, "早", "早呀")
     assert formats.text_hash(one) == formats.text_hash(replace(one, at=AT + timedelta(days=1), talk="x"))
@@ -108,15 +84,6 @@ def test_moechats_own_record_is_read_with_its_time_and_both_sides() -> None:
     exchange, tag = formats.exchange_from(record, FILE, ZONE)
     assert (exchange.user, exchange.char, tag) == ("早\n又一行", "早呀", "问好")
     assert exchange.at == AT + timedelta(seconds=0.5)
-
-
-def test_moechats_record_with_another_key_or_other_words_is_read_as_far_as_it_goes() -> None:
-    text = "x1:\n  msg: |\n    时间：2025-05-20T08:00:00\n    {{user}}：早\n    {{char}}：早呀\n"
-    exchange, _ = formats.exchange_from(by_hand(text), FILE, ZONE)
-    assert (exchange.at, exchange.user) == (moment("2025-05-20T08:00:00"), "早")
-    exchange, _ = formats.exchange_from(by_hand("x1:\n  msg: 只有一句\n"), FILE, ZONE)
-    assert (exchange.at, exchange.user, exchange.char) == (moment("2025-05-20T12:00:00"), "只有一句", "")
-    assert not formats.is_moechat(by_hand("x1:\n  msg: {user: 早}\n"))
 
 
 # ---- notes, events and reflections
@@ -146,24 +113,6 @@ def episode(event: Event = EVENT, **more: Any) -> Episode:
 def test_an_episode_comes_back_with_all_its_parts(one: Episode) -> None:
     noted = Noted("a", ExchangeNote("放风筝", ("风筝",), "model"), (one,))
     assert notes_from(read(notes_entry(noted)), FILE, ZONE) == noted
-
-
-def test_notes_say_only_what_is_not_usual() -> None:
-    one = episode(Event("用户搬了家", ("a",)))
-    assert plain(notes_entry(Noted("a", ExchangeNote("搬家", (), "rules"), (one,)))) == {
-        "text_tag": "搬家", "by": "rules",
-        "events": [{"id": one.id, "text": "用户搬了家", "told": AT.isoformat(), "importance": "0.5", "sources": ["a"],
-                    "by": "model"}],
-    }  # fmt: skip
-
-
-def test_events_and_reflections_stand_in_lists_of_their_own() -> None:
-    thought = episode(Event("用户爱户外", ("a",)), kind="reflection", evidence=("e1",), depth=1)
-    noted = Noted("a", ExchangeNote(by="model"), (thought, episode()))
-    value = plain(notes_entry(noted))
-    assert [one["text"] for one in value["events"]] == [EVENT.text]
-    assert [one["text"] for one in value["reflections"]] == ["用户爱户外"]
-    assert [one.kind for one in notes_from(read(notes_entry(noted)), FILE, ZONE).episodes] == ["event", "reflection"]
 
 
 def test_an_event_that_a_hand_wrote_needs_no_more_than_its_words() -> None:
@@ -223,12 +172,6 @@ def test_a_fact_comes_back_with_all_its_parts() -> None:
     assert [one for one in cases if formats.fact_from(read(formats.fact_entry(one)), FILE, ZONE) != one] == []
 
 
-def test_a_fact_says_only_what_is_not_usual() -> None:
-    one = Fact("f1", AT, FactDraft("用户怕高", ()), (), "model")
-    value = {"text": "用户怕高", "time": AT.isoformat(), "kind": "attribute", "entity": "user", "by": "model"}
-    assert plain(formats.fact_entry(one)) == value
-
-
 def test_a_fact_that_a_hand_wrote_may_be_its_words_alone_and_is_the_owners() -> None:
     assert formats.fact_from(by_hand("f1: ' 用户怕高 '\n"), FILE, ZONE) == Fact(
         "f1", None, FactDraft("用户怕高", ()), (), "owner"
@@ -237,10 +180,6 @@ def test_a_fact_that_a_hand_wrote_may_be_its_words_alone_and_is_the_owners() -> 
         by_hand("f1:\n  text: 用户怕高\n  kind: 随便\n  by: model\n  polarity: 好\n"), FILE, ZONE
     )
     assert (read_back.draft.kind, read_back.by, read_back.draft.polarity) == ("attribute", "owner", 1)
-
-
-def test_the_first_second_of_1970_is_no_time() -> None:
-    assert formats.fact_from(by_hand("f1:\n  text: x\n  time: 1970-01-01T00:00:00+00:00\n"), FILE, ZONE).at is None
 
 
 @pytest.mark.parametrize("text", ["f1: ''\n", "f1:\n  kind: relation\n", "f1:\n  text: ' '\n"])

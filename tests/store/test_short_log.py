@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from moechat.model import Attachment
-from moechat.store.entries import exchange_entry, variant_entry
-from moechat.store.short_log import lean, shortened, written
+from moechat.store.short_log import shortened, written
 from moechat.store.tree import Tree
 from tests.trees import LIMIT, NOW, OLD, Entry, begin, chain, grown, reply
 
@@ -215,19 +214,6 @@ def test_a_correction_of_a_folded_exchange_brings_its_words_back() -> None:
     node = tree.nodes["a"]
     assert (node.exchange().user, node.exchange().char, node.status, node.speaker) == ("新", "的", "done", "阿明")
     assert (node.folded, node.settled, tree.pending()) == (False, True, ["a"])
-
-
-def test_entries_say_only_what_is_not_usual() -> None:
-    node = grown(begin("a", None), reply("a")).nodes["a"]
-    assert exchange_entry(node) == begin("a", None)
-    assert node.variant and variant_entry("a", node.variant) == {
-        "op": "variant",
-        "id": "a",
-        "char": "答",
-        "status": "done",
-    }
-    hit = dict.fromkeys(("id", "layer", "recipe", "score", "features", "kind", "side", "span", "dropped"), "x")
-    assert lean(hit | {"text": "引文", "words": ["引文"], "time": "x"}) == hit
 
 
 def test_what_is_younger_than_the_limit_is_written_whole() -> None:
