@@ -133,27 +133,6 @@ def test_all_faults_of_a_file_are_told_at_once(folder: Path) -> None:
     assert all(str(path) in fault for fault in told)
 
 
-def test_the_smaller_keys_of_a_file_are_read_and_have_their_defaults(folder: Path) -> None:
-    bare = load_character(folder, Config())
-    assert (bare.note_depth, bare.note_role, bare.picture, bare.nickname, list(bare.tags)) == (4, "system", "", "", [])
-    write(
-        folder,
-        "name: Tide\nnickname: ' Ti '\nnote: hush {{user}}\nnote_depth: 0\nnote_role: user\npicture: me.png\ntags: sea\n"
-        "greetings: [' Hi {{char}} ', ' ', Ahoy]\nexamples: 'You: {{user}}'\nprompt: be brief, {{char}}\noverrides:\n",
-    )
-    full = load_character(folder, Config(), "Ann")
-    assert (full.name, full.nickname, full.note, full.note_depth, full.note_role) == ("Ti", "Ti", "hush Ann", 0, "user")
-    assert (full.picture, full.tags, full.greetings, full.prompt) == (
-        "me.png",
-        ["sea"],
-        ["Hi Ti", "Ahoy"],
-        "be brief, Ti",
-    )
-    assert (full.examples, full.overrides, full.names) == ("You: Ann", {}, {"user": "Ann", "char": "Ti"})
-    bea = full.with_user("Bea")
-    assert (bea.user_name, bea.note, bea.examples, bea.prompt) == ("Bea", "hush Bea", "You: Bea", full.prompt)
-
-
 def test_a_user_whom_nobody_would_call_so_has_a_plain_name(folder: Path) -> None:
     write(folder, "language: en")
     for user in ("123e4567-e89b-12d3-a456-426614174000", "123E4567E89B12D3A456426614174000"):
