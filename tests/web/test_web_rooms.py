@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from moechat.agent import Agent
 from moechat.model import Episode, Event
-from moechat.web import author_room, rooms, topic_charts
+from moechat.web import rooms, topic_charts
 from moechat.web.clicks import Visit
 from moechat.web.drawing import macros
 from moechat.web.memory_room import MemoryLook
@@ -227,19 +227,6 @@ def test_a_long_list_comes_in_parts(agent: Agent) -> None:
     assert len(entries(agent, do(agent, MEMORY_ROOM, "more"))) == 35
 
 
-def test_an_edited_memory_is_the_owners(agent: Agent) -> None:
-    lived(agent)
-    id_ = id_of(agent, "毛肚涮老了")
-    editing = do(agent, MEMORY_ROOM, "edit", id=id_)
-    assert "毛肚涮老了</textarea>" in drawn(agent, editing, ZH)
-    refused = do(agent, editing, "save", id=id_, text="  ")
-    assert refused.note == replace(refused.note, text=ZH("needs_words"), bad=True)
-    assert refused.memories.doing == "edit"
-    edited = do(agent, editing, "save", id=id_, text="毛肚涮得正好")
-    assert "来源 你写的" in seen(agent, edited)
-    assert agent.memories.get(id_).memory.text == "毛肚涮得正好"
-
-
 def test_archive_hides_and_restore_brings_back(agent: Agent) -> None:
     lived(agent)
     id_ = id_of(agent, "毛肚涮老了")
@@ -418,16 +405,6 @@ def test_the_authors_store_is_written_found_changed_and_deleted(agent: Agent) ->
     assert agent.memories.listed().total == 0  # none of it is the owner's
 
 
-def test_a_form_changes_what_was_changed_in_it() -> None:
-    before = {"text": "灯塔", "keywords": "灯塔、楼梯", "place": "海边", "importance": ""}
-    told = {"text": "灯塔", "keywords": "灯塔, 大海", "place": "", "importance": ".8", "unknown": "x"}
-    assert author_room.changed("event", told, before) == {
-        "keywords": ["灯塔", "大海"],
-        "place": None,
-        "importance": ".8",
-    }
-
-
 def test_the_world_book_and_broken_records_are_seen_too(agent: Agent) -> None:
     folder = agent.character.folder
     (folder / "data_base").mkdir()
@@ -529,43 +506,6 @@ def test_topics_are_renamed_merged_and_moved_with_their_slices(agent: Agent) -> 
     assert do(agent, top, "rename", value=" ").note.bad
 
 
-def test_what_has_no_topic_is_none_and_one_alone_is_a_line(agent: Agent) -> None:
-    say(agent, "昨天和室友吃了火锅")
-    agent.finish()
-    (event,) = agent.memories.events([one.id for one in agent.memories.listed(["event"]).memories])
-    agent.memories.edit_event(event.id, topic="日常")
-    html = drawn(agent, TOPIC_ROOM, ZH)
-    assert "treemap" not in html and "日常" not in html and ZH("untold", n=1) in seen(agent, TOPIC_ROOM)
-    agent.memories.edit_event(event.id, topic="饮食")
-    html = drawn(agent, TOPIC_ROOM, ZH)
-    assert "treemap" not in html and 'data-topic="饮食"' in html
-    say(agent, "昨天和妈妈去了公园")
-    agent.finish()
-    (other,) = {one.id for one in agent.memories.listed(["event"]).memories} - {event.id}
-    agent.memories.edit_event(other, topic="出游")
-    html = drawn(agent, TOPIC_ROOM, ZH)
-    assert "treemap" in html and ZH("all_topics") not in html, "there is no way back where nothing was gone into"
-
-
-def test_without_memories_the_rooms_say_so(agent: Agent) -> None:
-    assert ZH("nothing_yet") in seen(agent, MEMORY_ROOM)
-    assert ZH("no_topics") in seen(agent, TOPIC_ROOM)
-    assert ZH("nothing_archived") in seen(agent, do(agent, MEMORY_ROOM, "archived"))
-
-
-@pytest.mark.parametrize("width", [260, 360, 900, 1100])
-def test_a_calendar_shows_as_many_weeks_as_fit(width: int) -> None:
-    today = date(2025, 5, 21)
-    days = {"2024-01-03": 1, "2025-05-20": 4}
-    shown = topic_charts.weeks(days, today, width)
-    assert shown.first.weekday() == 0
-    assert shown.first <= today <= shown.last
-    assert shown.count * (shown.cell + topic_charts.CELL_GAP) + topic_charts.LEFT <= width + 1e-6
-    older = topic_charts.weeks(days, today, width, back=1)
-    assert older.last + timedelta(days=1) == shown.first
-    assert topic_charts.weeks({"2025-05-14": 1}, today, width).first == date(2025, 5, 12)  # none before memory starts
-
-
 # ---- what was written stays text
 
 
@@ -635,7 +575,3 @@ def test_no_look_breaks_whatever_the_page_tells(told: dict[str, str]) -> None:
             "show",
         ):
             assert isinstance(act(None, look, told, ZH), Look)
-
-
-def test_the_chat_draws_itself(agent: Agent) -> None:
-    assert drawn(agent, Look(), ZH) == ""
