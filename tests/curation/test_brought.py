@@ -70,12 +70,6 @@ def test_what_is_there_already_comes_once_and_a_file_that_was_cut_short_goes_on(
         agent.brought.add([{"text": "阿明属马"}], quietly)
 
 
-def test_of_many_it_is_told_in_steps_how_far_they_are(agent: Agent) -> None:
-    steps: list[int] = []
-    agent.brought.add([{"text": f"阿明有{n}本书"} for n in range(41)], lambda done, of: steps.append(done))
-    assert steps == [20, 40, 41]
-
-
 def test_a_batch_goes_as_one_and_is_then_unknown(agent: Agent) -> None:
     kept = agent.memories.add_fact("阿明属马").id
     batch = agent.brought.add([{"text": "阿明会游泳"}, {"text": "阿明怕高"}], quietly).batch

@@ -125,11 +125,6 @@ def test_a_time_is_a_day_a_moment_a_span_or_words_in_the_zone_of_the_owner(time:
     assert span[0].tzinfo is NOW.tzinfo
 
 
-@pytest.mark.parametrize("time", ["", "  "])
-def test_no_time_is_none(time: str) -> None:
-    assert by_hand.span_of(time, NOW) is None
-
-
 @pytest.mark.parametrize(
     ("time", "remedy"),
     [

@@ -118,13 +118,6 @@ def test_a_memory_as_json_has_its_use_and_its_standing(agent: Agent) -> None:
     assert (exchange["forecast"], exchange["reply"]) == (None, "嗯，我记住了。")
 
 
-def test_a_forecast_as_json_says_when_it_fades(agent: Agent) -> None:
-    row = details_as_json(agent.memories.get(put(agent, WHOLE)))
-    assert row["forecast"] == {
-        "kept": "", "fades": (NOW + 7 * DAY).isoformat(), "retention": 1.0, "text": "如果不再想起，大约 7 天后淡忘",
-    }  # fmt: skip
-
-
 def test_a_memory_without_a_time_is_shown_and_counts_as_the_oldest(agent: Agent) -> None:
     id_ = derived_id("用户怕高", ())
     agent.store.findings.put([Fact(id_, None, FactDraft("用户怕高", ()))])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moechat.curation import forgetting
-from moechat.curation.forgetting import Forecast, Trace
+from moechat.curation.forgetting import Trace
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.files import FileStore
@@ -101,23 +101,6 @@ def test_what_was_learned_once_fades_in_a_week_as_the_curve_of_the_seed_has_it()
     told = forgetting.forecast(Trace("a", 1, NOW.timestamp()), NOW)
     assert (told.fades, told.kept) == (NOW + 7 * DAY, "")
     assert forgetting.forecast(Trace("a", 16, NOW.timestamp()), NOW).fades == NOW + 112 * DAY
-
-
-def test_a_forecast_is_told_in_words() -> None:
-    def said(fades_in: float, language: str = "en", **more: object) -> str:
-        return forgetting.in_words(Forecast("", NOW + fades_in * DAY, 0.5, **more), NOW, language)  # type: ignore[arg-type]
-
-    assert said(12.2) == "fades in about 12 days unless recalled"
-    assert said(12.2, "zh") == "如果不再想起，大约 12 天后淡忘"
-    assert said(0.4) == "fades within a day unless recalled"
-    assert said(-3, fullness=0.057) == "long unused, still remembered; archived first once memory is full (now 5%)"
-    assert (
-        said(-3, first=True, fullness=1.0)
-        == "long unused, still remembered; memory is full, the next cleaning archives it"
-    )
-    assert forgetting.in_words(Forecast("pinned", None, 1.0), NOW, "zh") == "已固定，不会淡忘"
-    forever = forgetting.forecast(Trace("a", 10**9, NOW.timestamp()), NOW)
-    assert forgetting.in_words(forever, NOW, "en") == "very firm, it hardly fades"
 
 
 # ---- an owner's memory

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -81,15 +80,6 @@ def test_everything_is_listed_by_kind_the_newest_first(home: Home, house: House)
     }
     assert page.memories[0].text == "今天下雨"
     assert {one.kind for one in keeping.listed().memories} == {"fact", "event"}
-
-
-def test_a_list_has_pages(house: House) -> None:
-    keeping = talked(house)
-    for number in range(5):
-        keeping.add_fact(f"第{number}件事")
-    whole = [one.id for one in keeping.listed(["fact"], limit=0).memories]
-    first, then = (keeping.listed(["fact"], limit=4, offset=offset) for offset in (0, 4))
-    assert ([one.id for one in [*first.memories, *then.memories]], first.total) == (whole, 6)
 
 
 def test_a_search_finds_what_has_all_the_words(house: House) -> None:
@@ -555,25 +545,6 @@ def test_it_is_found_by_its_words_and_told_as_an_event_in_the_log(house: House) 
     assert (ground["kind"], ground["sources"]) == ("event", [])
 
 
-@pytest.mark.parametrize(
-    ("happened", "at", "span"),
-    [
-        ("2019-07-15T09:30", "2019-07-15T09:30:00", ("2019-07-15T09:30:00", "2019-07-15T09:30:00")),
-        ("2019-07-15/2019-07-17", "2019-07-15T12:00:00", ("2019-07-15T00:00:00", "2019-07-17T23:59:59")),
-        ("昨天", "2025-05-19T12:00:00", ("2025-05-19T00:00:00", "2025-05-19T23:59:59")),
-        ("2026-01-01", "2025-05-20T15:00:00", ("2026-01-01T00:00:00", "2026-01-01T23:59:59")),
-        ("", "2025-05-20T15:00:00", None),
-        (date(2019, 7, 15), "2019-07-15T12:00:00", ("2019-07-15T00:00:00", "2019-07-15T23:59:59")),
-    ],
-)
-def test_when_it_happened_is_a_day_a_span_or_words(house: House, happened: object, at: str, span: object) -> None:
-    keeping = talked(house, "今天下雨")
-    made = keeping.add_event("在海边放风筝", happened=happened)  # type: ignore[arg-type]
-    assert made.at == moment(at)
-    told = keeping.get(made.id).fields.get("happened")
-    assert told == (span and [moment(end).isoformat() for end in span])  # type: ignore[union-attr]
-
-
 def test_a_time_that_is_none_and_an_event_without_words_are_refused(house: House) -> None:
     keeping = talked(house, "今天下雨")
     for bad in ("很红", "2019-07-15/2019-07-16/2019-07-17", "2019-07-15/2019-07-01", "9999-12-31"):
@@ -581,14 +552,6 @@ def test_a_time_that_is_none_and_an_event_without_words_are_refused(house: House
             keeping.add_event("放风筝", happened=bad)
     with pytest.raises(MoeChatError, match="needs words"):
         keeping.add_event("  ")
-
-
-def test_it_is_rated_and_filed_by_rules_where_nothing_is_given(house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    grave = keeping.get(keeping.add_event("爷爷去世了").id).fields["importance"]
-    plain = keeping.get(keeping.add_event("吃了一碗面").id).fields["importance"]
-    assert (grave, plain) == (0.9, 0.1)
-    assert keeping.get(keeping.add_event("x", topic="生活->风筝").id).fields["topic"] == "生活->风筝"
 
 
 def test_what_is_written_twice_is_one_event_and_comes_back_from_the_archive(house: House) -> None:

@@ -147,17 +147,6 @@ def test_examples_name_who_speaks_and_stand_after_the_persona() -> None:
     assert "小满" in shown.content.splitlines()[0]
 
 
-def test_the_headings_of_facts_name_user_and_character() -> None:
-    drafts = [
-        FactDraft("Ming hates coriander", ("x",), keyword="likes"),
-        FactDraft("Man grows basil", ("x",), entity="character"),
-    ]
-    facts = {draft.text: Fact(draft.text, NOW, draft) for draft in drafts}
-    hits = [replace(hit("core", id_), id=id_) for id_ in facts]
-    block = assembled(character("en"), Recollection(hits=hits), background=Background(facts))[1].content
-    assert "About 阿明\n- Ming hates coriander\nAbout 小满\n- Man grows basil" in block
-
-
 def test_a_time_without_a_record_is_named_from_its_first_to_its_last_minute() -> None:
     span = Span("yesterday", moment("2025-05-20T00:00:00"), moment("2025-05-20T23:59:59"))
     block = assembled(character("en"), Recollection(spans=[span], empty_spans=[span]))[1].content

@@ -57,12 +57,6 @@ def test_by_hand_the_whole_score(mind: Mind) -> None:
     assert found == pytest.approx(expected, abs=1e-5)
 
 
-def test_one_memory_alone_is_a_half_in_everything(mind: Mind) -> None:
-    mind.tell("养了猫")
-    ((hit, _),) = mind.stream("别的", floor=0)
-    assert hit.score == pytest.approx(0.5 * 0.5 + 3 * 0.5 + 2 * 0.5)
-
-
 def test_by_hours_what_is_used_is_recent_again(mind: Mind) -> None:
     _, old = mind.tell("旧事")
     mind.home.clock.advance(days=10)
@@ -89,10 +83,6 @@ def test_what_is_not_near_in_meaning_stays_in_the_ranking_and_enters_no_prompt(m
     mind.tell("股票大跌", importance=1.0)
     why = {hit.text: why for hit, why in mind.stream("养了一只猫", floor=0.5)}
     assert why == {"养了一只猫": "", "股票大跌": "below_threshold"}
-
-
-def test_without_any_episode_the_stream_is_empty(mind: Mind) -> None:
-    assert mind.stream("猫") == mind.associated("猫") == []
 
 
 def test_thirty_candidates_at_most(mind: Mind) -> None:

@@ -87,15 +87,6 @@ def test_everything_without_a_vector_is_embedded_so_many_at_a_time(
     assert layers.embed(Signal()) == 3 and layers.missing(space) == 0
 
 
-def test_without_an_embedding_model_words_serve(home: Home, store: FileStore) -> None:
-    layers = over(home, store, embedder=None)
-    told(store, home.clock, "我把铜钥匙丢在灯塔下了", settle=True)
-    assert "铜钥匙丢在灯塔下" in recalled(layers, "铜钥匙丢在哪里了？")
-    cue = layers.cue("铜钥匙", layers.now(), "刚说的话", "旅行")
-    assert (cue.embed, cue.previous_reply, cue.talk) == (None, "刚说的话", "旅行")
-    layers.close()
-
-
 def test_what_stands_in_the_context_is_not_recalled(home: Home, store: FileStore, layers: Layers) -> None:
     id_ = told(store, home.clock, "我把铜钥匙丢在灯塔下了", settle=True)
     assert "铜钥匙" in recalled(layers, "铜钥匙丢在哪里了？")
