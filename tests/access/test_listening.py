@@ -6,14 +6,12 @@ import asyncio
 from pathlib import Path
 
 import httpx
-import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from moechat.access.guard import Door, Guard
 from moechat.access.listening import Server, address, in_thread, listen
 from moechat.access.register import Register
-from moechat.errors import MoeChatError
 
 FORWARDED = {"x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https", "forwarded": "for=203.0.113.9"}
 
@@ -48,8 +46,3 @@ def test_a_server_that_is_asked_to_end_tells_those_who_wait() -> None:
         httpx.get(address("127.0.0.1", listening))
         assert not ending.is_set()
     assert ending.is_set()
-
-
-def test_a_port_that_is_taken_is_named_with_what_to_do() -> None:
-    with listen("127.0.0.1", 0) as listening, pytest.raises(MoeChatError, match="--port"):
-        listen("127.0.0.1", listening.getsockname()[1])

@@ -55,14 +55,6 @@ def test_the_threshold_is_the_lowest_that_meets_the_target() -> None:
     assert (fit.false, fit.kept, fit.before) == (0.25, 1.0, 0.5)
 
 
-@pytest.mark.parametrize(("target", "false"), [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)])
-def test_the_target_holds_at_its_ends(target: float, false: float) -> None:
-    made, scores = pairs([i / 20 for i in range(20)], [0.8] * 20)
-    fit = calibrate.threshold(made, scores, target=target, before=0.5)
-    assert fit is not None
-    assert fit.false == false
-
-
 def test_too_few_questions_fit_no_threshold() -> None:
     made, scores = pairs([0.1] * 5, [0.8] * 5)
     assert calibrate.threshold(made, scores, target=0.5, before=0.5) is None

@@ -113,14 +113,6 @@ def test_a_name_that_would_lead_elsewhere_or_is_a_script_is_a_name(moechat: Shel
     assert status == 1 and "choose another" in errors[0]
 
 
-def test_what_is_no_known_file_is_refused_in_words(moechat: Shell) -> None:
-    for name, data in (("a.bin", b"\0\1"), ("b.json", b"{}"), ("c.txt", b"just words"), ("d.png", PICTURE)):
-        status, _, errors = moechat("import", saved(moechat, name, data))
-        samples, fault = errors[:-1], errors[-1]  # what can be read is shown before the fault
-        assert status == 1 and any("SillyTavern" in line for line in samples)
-        assert "none of what can be imported" in fault, name
-
-
 def test_template_syntax_stays_text(moechat: Shell) -> None:
     words = "{{7*7}} {% for x in y %} ${{x}} {{config.items()}} <%= 1 %>"
     moechat.json("import", saved(moechat, "a.json", V2 | {"data": V2["data"] | {"description": words}}))
@@ -242,19 +234,6 @@ def test_a_folder_that_holds_only_a_card_opens_as_that_card(home: Home) -> None:
 # ---- lore test
 
 
-def test_lore_test_says_what_fires_and_why(moechat: Shell) -> None:
-    path = saved(
-        moechat,
-        "w.json",
-        world({"key": ["lamp"], "content": "x"}, {"key": ["/(a+)+$/"], "content": "y"}, {"key": ["z"], "content": "z"}),
-    )
-    status, lines, errors = moechat("lore", "test", path, "the lamp", "now " + "a" * 4000 + "!", now=None)
-    assert status == 0
-    assert lines[0].startswith("fires w.json#0") and "key: lamp" in lines[0]
-    assert lines[2].startswith("-") and "no key stands there" in lines[2]
-    assert len(errors) == 1 and "too long" in errors[0]
-
-
 def test_lore_fired_says_when_an_entry_came_and_why(moechat: Shell) -> None:
     book = moechat.home.folder / "data_base"
     book.mkdir()
@@ -352,15 +331,6 @@ def test_characters_are_made_copied_renamed_and_come_back_from_the_bin(moechat: 
     assert moechat.json("character", "list")["bin"] == [kept]
     moechat.json("character", "restore", kept)
     assert {"Bea", "Cara"} <= set(moechat.json("character", "list")["characters"])
-
-
-def test_a_key_is_written_and_every_other_byte_of_the_file_stays(moechat: Shell) -> None:
-    path = folder(moechat, CHARACTER) / "character.yaml"
-    path.write_text("# mine\nname: 小满\npersona: |-\n  一\n  二\n# end\n", encoding="utf-8")
-    moechat.json("character", "set", CHARACTER, "--set", "persona=新的", "nickname=满满")
-    assert path.read_text(encoding="utf-8") == "# mine\nname: 小满\npersona: 新的\n# end\nnickname: 满满\n"
-    status, _, errors = moechat("character", "set", CHARACTER, "--set", "colour=red")
-    assert status == 1 and "colour" in errors[0]
 
 
 def test_you_are_known_to_all_characters_or_to_one(moechat: Shell) -> None:

@@ -232,14 +232,6 @@ def test_a_dry_run_of_a_fact_names_the_exchange_that_holds_it_once(
     assert listed(home, capsys) == [known]
 
 
-def test_a_second_time_there_is_nothing_to_archive(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (known,) = listed(home, capsys)
-    assert run(home, "restore", known["id"]) == 0
-    assert capsys.readouterr().out == "nothing to do: not in the archive\n"
-    assert run(home, "archive", known["id"]) == run(home, "archive", known["id"]) == 0
-    assert capsys.readouterr().out.endswith("nothing to do: already in the archive\n")
-
-
 def test_clean_tells_what_would_go(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(home, "clean", "--dry-run") == 0
     assert capsys.readouterr().out == "0 of 2 would go into the archive (memory is full at 20000)\n"

@@ -100,21 +100,6 @@ def test_a_talk_is_deleted_with_all_that_was_said_in_it(moechat: Shell) -> None:
     assert "no talk" in moechat("talks", "delete", "没有这个", now=LATER)[2][0]
 
 
-def test_what_was_said_is_found_on_every_branch_the_newest_first_and_the_rest_is_counted(moechat: Shell) -> None:
-    first = moechat.json("say", "我们去青岛坐高铁", "--talk", "计划")["exchange_id"]
-    start = moechat.json("say", "你好", now="2025-05-20T15:01")["exchange_id"]
-    second = moechat.json("say", "青岛的海很蓝", now="2025-05-20T15:02")["exchange_id"]
-    moechat("log", "branch", start, now="2025-05-20T15:03")
-    moechat("say", "海风真大", now="2025-05-20T15:04")
-    assert moechat("talks", "find", "青岛", now=LATER) == (
-        0, [f"- {second} [(first)] 2025-05-20 15:02 青岛的海很蓝", f"  {first} [计划] 2025-05-20 15:00 我们去青岛坐高铁"], [],
-    )  # fmt: skip
-    assert moechat("talks", "find", "青岛", "--limit", "1", now=LATER)[1][1:] == ["2 in all; --limit 0 shows them"]
-    row = moechat.json("talks", "find", "青岛 高铁", now=LATER)
-    assert row["total"] == 1 and row["places"][0]["id"] == first
-    assert moechat("talks", "find", "火星", now=LATER)[1] == []
-
-
 def test_a_talk_is_erased_only_where_one_says_yes(moechat: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     moechat.json("say", "我们去青岛坐高铁", "--talk", "计划")
     for line, status, names in (("n\n", 1, ["计划"]), ("y\n", 0, [""])):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from moechat.ai.chat_model import ChatRequest
 from moechat.errors import NotFound
 from moechat.house import House
 from moechat.house.group import GroupTalk
@@ -68,11 +67,3 @@ def test_a_reply_is_made_anew_and_the_first_is_chosen_again_in_every_memory(hous
     said = group.recent(9)[0].exchange.id
     with pytest.raises(NotFound, match="that is no reply"):
         list(group.regenerate(said))
-
-
-def test_a_prompt_that_was_changed_in_the_page_is_asked_by(house: House) -> None:
-    house.prompts.save("zh", "time", "此刻是 {{now}}，别忘了。")
-    agent = house.agent(A)
-    list(agent.talk("你好"))
-    requests: list[ChatRequest] = house.model.requests  # type: ignore[union-attr]
-    assert any("别忘了。" in message.content for message in requests[-1].messages)
