@@ -9,9 +9,7 @@ import pytest
 
 from moechat.clock import SetClock, SystemClock, clock_at, local, moment_at, moment_of
 from moechat.errors import ConfigError
-from moechat.model import (
-    LONG_AGO,
-)  # fmt: skip
+from moechat.model import LONG_AGO
 from moechat.topic_path import MAX_SEGMENT_CHARS, MAX_SEGMENTS, is_within, moved, parent_of, topic_path
 
 ZONE = ZoneInfo("Asia/Shanghai")

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moechat.encoder.base import (
-    LazyModel,
-    in_turns,
-)  # fmt: skip
+from moechat.encoder.base import LazyModel, in_turns
 from moechat.errors import EmbeddingError
 
 

@@ -6,15 +6,7 @@ import pickle
 from pathlib import Path
 
 from moechat.memory.world_book import WorldBook
-from tests.houses import (
-    Home,
-    answer,
-    fact,
-    recalled,
-    say,
-    shown,
-    understanding,
-)
+from tests.houses import Home, answer, fact, recalled, say, shown, understanding
 
 
 def test_pickles_in_a_shared_folder_are_never_loaded(home: Home, tmp_path: Path) -> None:

@@ -78,18 +78,9 @@ def test_token_counts_are_near_what_models_count():
     assert 7 <= count_tokens("Hello, how are you today?") <= 9
     assert count_tokens("a" * 400) == 100
     counts = {
-        "你": 1,
-        "你好": 2,
-        "你好呀": 3,
-        "12": 1,
-        "1234": 2,
-        "abcdef": 1,
-        "abcdefg": 2,
-        "abcdefghi": 3,
-        "a_b!": 4,
-        "안녕하세요": 3,
-        "  ": 0,
-    }
+        "你": 1, "你好": 2, "你好呀": 3, "12": 1, "1234": 2, "abcdef": 1, "abcdefg": 2, "abcdefghi": 3, "a_b!": 4,
+        "안녕하세요": 3, "  ": 0,
+    }  # fmt: skip
     assert {text: count_tokens(text) for text in counts} == counts
 
 

@@ -27,12 +27,6 @@ from tests.owners import NOW, Owner
 # ---- what may be recalled
 
 
-def test_nothing_is_there_at_first(owner: Owner) -> None:
-    view = owner.view()
-    assert (len(view), view.ids, view.by_keyword(["猫"]), view.relevance(np.ones(32)).tolist()) == (0, [], {}, [])
-    assert view.citing(["x"]).tolist() == []
-
-
 def test_a_view_tells_when_how_important_and_of_which_kind(owner: Owner) -> None:
     first, a = owner.tell("吃了火锅", importance=0.3)
     second, b = owner.tell("丢了钥匙", importance=0.8)
@@ -44,14 +38,6 @@ def test_a_view_tells_when_how_important_and_of_which_kind(owner: Owner) -> None
     assert view.importance.tolist() == [0.3, 0.8, 0.5]
     assert view.reflection.tolist() == [False, False, True]
     assert view.citing([first]).tolist() == [True, False, True]
-
-
-def test_episodes_stand_in_the_order_in_which_they_were_told_whenever_they_were_understood(owner: Owner) -> None:
-    first, second = owner.say("一"), owner.say("二")
-    owner.understand(Event("二", (second,)))
-    assert owner.texts() == ["二"]
-    owner.understand(Event("一", (first,)))
-    assert owner.texts() == ["一", "二"]
 
 
 def test_plans_are_what_is_to_come_or_has_begun(owner: Owner) -> None:

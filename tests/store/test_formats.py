@@ -133,10 +133,7 @@ def test_an_event_whose_words_a_hand_changed_is_the_owners() -> None:
     assert (one.id, one.by, one.event.text) == (episode().id, "owner", "用户和小林放了花灯")
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [("-3", 0.0), ("1.7", 1.0), ("0.25", 0.25), ("much", 0.5), ("", 0.5)],
-)
+@pytest.mark.parametrize(("written", "expected"), [("-3", 0.0), ("1.7", 1.0), ("0.25", 0.25), ("much", 0.5), ("", 0.5)])
 def test_an_importance_is_a_share_or_the_usual_one(written: str, expected: float) -> None:
     record = by_hand(f"a:\n  events:\n  - text: x\n    importance: '{written}'\n")
     assert notes_from(record, FILE, ZONE).episodes[0].event.importance == expected

@@ -14,12 +14,7 @@ from hypothesis import strategies as st
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
 from moechat.settings.prompts import Prompts
-from moechat.understanding.consultation import (
-    Consultation,
-    parse_insights,
-    parse_questions,
-    parse_ratings,
-)
+from moechat.understanding.consultation import Consultation, parse_insights, parse_questions, parse_ratings
 
 # Golden `parse` of seed 001, column `sane`.
 PARSED = [

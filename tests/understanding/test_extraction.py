@@ -351,11 +351,7 @@ def test_a_day_that_the_model_left_relative_is_resolved_from_when_it_was_said(ha
     later = NOW + timedelta(days=30)
     model = answering(said(events=(event("用户昨天吃了火锅", happened=happened),)))
     (one,) = extraction.understand(
-        model,
-        [exchange("我昨天吃了火锅")],
-        names=("我", "小萌"),
-        now=later,
-        prompts=Prompts([PROMPTS], "zh"),
+        model, [exchange("我昨天吃了火锅")], names=("我", "小萌"), now=later, prompts=Prompts([PROMPTS], "zh")
     ).events
     assert one.happened is not None and one.happened[0].date() == date(2025, 5, 20)
     assert one.text == "用户吃了火锅", "its day stands beside the words"
