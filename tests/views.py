@@ -120,10 +120,7 @@ def _tree(tree: Tree) -> Iterator[tuple[str, object]]:
     yield "tree.hidden", sorted(tree.hidden())
     yield "off_path", sorted(tree.off_path())
     yield "taken_out", sorted(tree.taken_out())
-    yield (
-        "retracted",
-        sorted(tree.retracted),
-    )
+    yield ("retracted", sorted(tree.retracted))
     yield "undropped", sorted(tree.undropped)
     yield "cuts", sorted(tree.cuts)
     yield "batches", {name: (b.talk, b.at, b.by, b.ids, b.done) for name, b in sorted(tree.batches.items())}

@@ -43,18 +43,8 @@ def test_an_entry_of_a_card_means_what_its_fields_and_decorators_say() -> None:
         ("night",),
         3,
     )
-    assert (lamp.scan_depth, lamp.budget, lamp.recursive, lamp.position) == (
-        3,
-        400,
-        True,
-        "after_char",
-    )
-    assert (bell.text, bell.position, bell.depth, bell.role) == (
-        "The bell is cracked.",
-        "depth",
-        2,
-        "user",
-    )
+    assert (lamp.scan_depth, lamp.budget, lamp.recursive, lamp.position) == (3, 400, True, "after_char")
+    assert (bell.text, bell.position, bell.depth, bell.role) == ("The bell is cracked.", "depth", 2, "user")
 
 
 def test_world_info_becomes_a_card_entry_and_comes_back_with_all_fields() -> None:

@@ -12,7 +12,7 @@ import pytest
 from moechat.access.keys import Keyring
 from moechat.access.register import Register
 from moechat.cli.session import confirm
-from moechat.serve import server
+from moechat.serve import mcp, server
 from tests.houses import CHARACTER
 from tests.shell import Shell
 
@@ -41,6 +41,21 @@ def test_a_server_begins_with_what_is_configured_or_said(moechat: Shell, monkeyp
     moechat("serve", now=None)
     assert callable(begun[-1]["page"]) and begun[-1]["key"] == ""
     assert moechat("serve", "--port", "65536", now=None)[0] == moechat("serve", "--port", "x", now=None)[0] == 2
+
+
+def test_assistants_get_the_memory_that_is_named(moechat: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+
+    class Runs:
+        def __init__(self, house: object, character: str, user: str) -> None:
+            begun.extend((character, user))
+
+        def run(self, way: str) -> None:
+            begun.append(way)
+
+    monkeypatch.setattr(mcp, "make_server", Runs)
+    assert moechat("mcp", "-c", CHARACTER, "--user", "anne", now=None)[0] == 0
+    assert begun == [CHARACTER, "anne", "stdio"]
 
 
 @pytest.mark.parametrize(("typed", "status"), [(["correct horse"] * 2, 0), (["correct horse", "correct house"], 1)])

@@ -230,10 +230,7 @@ def test_an_empty_memory_makes_a_character_without_memories(tmp_path, data):
 
 @pytest.mark.parametrize(
     ("folder", "language", "counts"),
-    [
-        ("en_klaus_mueller_step-3-20_no_embeddings", "en", (484, 109)),
-        ("zh_tamara_taylor", "zh", (136, 16)),
-    ],
+    [("en_klaus_mueller_step-3-20_no_embeddings", "en", (484, 109)), ("zh_tamara_taylor", "zh", (136, 16))],
 )
 def test_the_saved_personas_come_whole_and_read_again_without_a_problem(folder, language, counts, shared, data):
     saved, made = shared / "data" / "generative_agents" / folder, data / "agents" / "made"

@@ -125,13 +125,7 @@ def test_a_broken_note_is_named_costs_itself_alone_and_is_not_written_over(
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        "x: [\n",
-        "x: {time: 2025-05-20}\n",
-        "x: {text: 事实, time: someday}\n",
-        "x:\n",
-        "x: {text: 事实, by: mod}\n",
-    ],
+    ["x: [\n", "x: {time: 2025-05-20}\n", "x: {text: 事实, time: someday}\n", "x:\n", "x: {text: 事实, by: mod}\n"],
 )
 def test_a_broken_fact_is_named_and_costs_itself_alone(home: Home, store: FileStore, wrong: str) -> None:
     (home.folder / "core_mem.yml").write_text(f"good: 好的事实\n{wrong}", encoding="utf-8")

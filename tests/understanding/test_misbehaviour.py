@@ -89,8 +89,7 @@ def everything_wrong(language: str, prompt: str) -> str:
     numbers = [int(number) for number in re.findall(r"^\((\d+)\) ", prompt, re.MULTILINE)]
     words = ("不是", *TALKS["zh"]) if language == "zh" else ("no", *TALKS["en"])
     return whole(
-        [TRUE[language]],
-        verdicts=[{"finding": n, "verdict": "wrong", "words": words[n % len(words)]} for n in numbers],
+        [TRUE[language]], verdicts=[{"finding": n, "verdict": "wrong", "words": words[n % len(words)]} for n in numbers]
     )
 
 

@@ -14,7 +14,7 @@ from moechat.agent import Agent
 from moechat.errors import FieldError, MoeChatError
 from moechat.verbs import Verb, author, groups, owner, perform, whole_talks
 from tests.groups import NAMES, build, nth
-from tests.houses import Home, silent
+from tests.houses import Home, say, silent
 
 EVERY = {"memories": owner.VERBS, "official": author.VERBS, "talks": whole_talks.VERBS, "group": groups.VERBS}
 
@@ -104,3 +104,26 @@ def test_whom_one_brings_into_a_talk_is_limited_by_ones_pass(tmp_path: Path) -> 
                 perform(groups.VERBS["change"], company, {"talk": begun["talk"], "act": act, "name": name})
         muted = perform(groups.VERBS["change"], company, {"talk": begun["talk"], "act": "mute", "name": NAMES[1]})
         assert [one["character"] for one in muted["members"] if one["muted"]] == [NAMES[1]]
+
+
+def test_a_change_is_taken_back_and_memories_become_one(agent: Agent) -> None:
+    made = [
+        perform(owner.VERBS["add"], agent, {"type": "fact", "text": text})[0] for text in ("我喜欢猫", "我喜欢小猫")
+    ]
+    [one] = perform(owner.VERBS["merge"], agent, {"ids": [fact.id for fact in made], "text": "我最喜欢小猫"})
+    assert [memory.text for memory in perform(owner.VERBS["list"], agent, {}).memories] == ["用户最喜欢小猫"]
+    assert perform(owner.VERBS["undo"], agent, {})
+    assert one.id not in [memory.id for memory in perform(owner.VERBS["list"], agent, {}).memories]
+    assert perform(owner.VERBS["think"], agent, {}) is None  # No model understands.
+
+
+def test_another_reply_and_the_rest_of_one_are_given_as_words(agent: Agent) -> None:
+    say(agent, "我在杭州")
+    id_ = agent.recent(1)[0].exchange.id
+    again = perform(whole_talks.VERBS["again"], agent, {"talk": ""})
+    assert again == agent.recent(1)[0].exchange.char
+    assert perform(whole_talks.VERBS["again"], agent, {"talk": "", "id": id_}) == again
+    assert perform(whole_talks.VERBS["go-on"], agent, {"talk": ""}).startswith(again)
+    for values in ({"talk": "没有"}, {"talk": "", "id": "20000101-000000"}):
+        with pytest.raises(NotFound):
+            perform(whole_talks.VERBS["again"], agent, values)

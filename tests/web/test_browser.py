@@ -102,10 +102,7 @@ def test_nothing_that_was_written_becomes_markup(data: Path, browser: Browser) -
 
 def test_a_stopped_reply_stays_and_another_can_be_had(data: Path, browser: Browser) -> None:
     held, broken = Line("我想想，说到这里", hold=Event()), ModelError("broken_off", "连接中途断开")
-    with (
-        scripted(data, held, "换一种说法。", broken, Line("从前", fails=broken)) as url,
-        tab(browser, url) as page,
-    ):
+    with scripted(data, held, "换一种说法。", broken, Line("从前", fails=broken)) as url, tab(browser, url) as page:
         say(page, "讲个故事")
         expect(page.locator("#said .streaming:last-of-type .char .bubble")).to_contain_text("说到这里")
         page.locator("#stop").click()
