@@ -11,7 +11,7 @@ import pytest
 
 from moechat.access.keys import Denied, Pass
 from moechat.agent import Agent
-from moechat.errors import FieldError, MoeChatError
+from moechat.errors import FieldError, MoeChatError, NotFound
 from moechat.verbs import Verb, author, groups, owner, perform, whole_talks
 from tests.groups import NAMES, build, nth
 from tests.houses import Home, say, silent
