@@ -74,6 +74,10 @@ class BuiltinEmbedder:
         means: Vectors = ((sums[stops] - sums[starts]) / np.maximum(stops - starts, 1)[:, None]).astype(np.float32)
         return means
 
+    def is_word(self, word: str) -> bool:
+        """Whether its vocabulary has a word as one piece."""
+        return len(self._model().sp.cut([(word, True)])[0]) == 1
+
     def _encoded(self, texts: Sequence[str]) -> Vectors:
         COURTESY.give_way()
         return embed_filled(texts, self.dim, self.max_chars, lambda filled: self._model().encode(filled))

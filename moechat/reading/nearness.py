@@ -155,6 +155,12 @@ def can_weigh() -> bool:
     return True
 
 
+@lru_cache(maxsize=512)
+def is_word(word: str) -> bool:
+    """Whether an English word is one of those that the built-in embedding knows whole; False where it cannot be loaded."""
+    return can_weigh() and any(builtin().is_word(one) for one in {word, word.removesuffix("s")})
+
+
 @cache
 def fitted(folder: Path) -> Nearness | None:
     """What was weighed of the examples in a folder; None where nothing can be weighed."""

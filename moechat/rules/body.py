@@ -17,6 +17,7 @@ from statistics import fmean
 from moechat.model import FactDraft
 from moechat.reading import examples, frames
 from moechat.reading.examples import FOOD, STATE
+from moechat.reading.saying import told_of
 from moechat.rules import foods
 from moechat.rules.clause import Clause, letters_of
 from moechat.rules.values import OWN, Speech
@@ -25,6 +26,7 @@ NEAR = 0.25  # A part is of the user's own body where it lies so near to the exa
 APART = 0.2  # and so much nearer than to any other kind,
 STATED, STATING = 0.05, ("cannot", "diet", "ill", "illadj")  # and is so likely stated as one of these kinds,
 SURE = 0.5  # or so much nearer.
+TOLD_OF_ANOTHER = 0.5  # Nothing is that is so likely told of somebody else.
 REFUTED = -0.1  # What the patterns heard is not the user's where it lies so much nearer to another kind.
 _CUT = re.compile(r"[.!?。！？\n…;；，,]+|(?<=[一-龥])\s+|\s+(?=[一-龥])|\s(?=but\b|tho\b)|(?=但是?|不过)")
 _BARE = re.compile(rf"[{FOOD}{STATE}\W]*(?:(?:and|or|any|no|[和跟与或])[{FOOD}\W]*)*")
@@ -46,7 +48,7 @@ def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator
     """Each thing that the user's body does not take or that rules some out, with the clause that says it."""
     for part in parts_of(text) if clauses else ():
         clause = next((one for one in clauses if letters_of(part.head) in letters_of(one.text)), clauses[0])
-        if part.own < APART or clause.mood in ("question", "role", "joke"):
+        if part.own < APART or clause.mood in ("question", "role", "joke") or told_of(part.head)[1] >= TOLD_OF_ANOTHER:
             continue
         states = {} if clause.mood == "hypothetical" else foods.states(part.head)
         cannot = "allergic" if message.patterns["allergic"].search(part.head) else "cannot"

@@ -17,7 +17,7 @@ from moechat.language import words
 from moechat.model import Fact, FactDraft
 from moechat.reading.nearness import near
 from moechat.reading.patterns import Patterns, patterns
-from moechat.reading.saying import DANGER, LIMITS
+from moechat.reading.saying import DANGER, LIMITS, chances
 from moechat.rules.clause import MAX_SENTENCES
 from moechat.rules.message import Reading
 from moechat.when.names import has_han, tongue_of
@@ -30,7 +30,9 @@ _REPORTS = re.compile(r"(?<![不没])(?:说|喊|道|嘱咐|讲)[:：]?$")  # Wha
 # Scores of what lifts a boundary, chosen by hand where one of 1,000 pairs of a boundary and a message of everyday talk does.
 LIFTS, SAME_MATTER, ALWAYS, ALLOWS, ASKS_ANEW = 1.4, 0.3, 9.0, 0.22, 0.2
 LONGEST_WEIGHED = 300  # Who writes more than these characters asks in a set form or not at all.
-NEAR = 0.55  # A sentence that lies this near to requests is one, whatever its form.
+NEAR = 0.55  # A sentence that lies this near to requests is one, whatever its form;
+# one that lies farther, and is less likely of their kind, is none: of how to be called by its clause, of all else as a whole.
+NAMED, FAR, UNLIKELY = 0.28, 0.35, 0.3
 _SPEAKS = re.compile(
     r"提醒?|说(?!话)|讲|聊|谈|问|打听|mention|bring|talk|speak|ask|discuss|remind|refer|name|joke|spoil|politic|say",
     re.IGNORECASE,
@@ -72,11 +74,19 @@ def stated(reading: Reading, source: str, before: Sequence[str] = ()) -> list[Fa
     call = _table(reading.language)["asks"]["call"]
     for sentence in _SENTENCE.findall(reading.text)[:MAX_SENTENCES]:
         topic = _asked(sentence.replace("’", "'").strip(), reading, before)
-        if topic is not None:
-            is_call = any(map(call.match, _clauses(sentence, reading.language)))
-            text = _TELLS_ON.split(sentence, maxsplit=1)[0] if is_call else sentence
-            drafts.append(FactDraft(text.strip()[:LONGEST], (source,), "boundary", target=topic))
+        if topic is None:
+            continue
+        name = next(filter(call.match, _clauses(sentence, reading.language)), "")
+        text = (_TELLS_ON.split(sentence, maxsplit=1)[0] if name else sentence).strip()
+        if _is_meant(name, NAMED) or _is_meant(text, FAR):
+            drafts.append(FactDraft(text[:LONGEST], (source,), "boundary", target=topic))
     return drafts
+
+
+def _is_meant(text: str, least: float) -> bool:
+    """Whether what has the form of a request may be one by its meaning: 喊我用碘伏擦 tells of another's."""
+    nearness, likely = near(LIMITS, text), chances(text)
+    return bool(text) and (not nearness or nearness["sets"] >= least or likely.get("limit", 0.0) >= UNLIKELY)
 
 
 def sentence_of(text: str, quote: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from moechat.reading.nearness import is_word
 from moechat.when import LONGEST_READ
 
 LONGEST_WITHOUT = 16  # So many characters before a word may say that it is left out.
@@ -132,9 +133,10 @@ def _above(start: Iterable[str], parts: Mapping[str, set[str]], without: Iterabl
 
 
 def _meant(word: str) -> str:
-    """The word of the table that a misspelt one has a letter more or less than, or, if it is long, another letter; or ""."""
+    """The word of the table that a misspelt one has a letter more or less than, or, if it is long, another letter; or "". What is
+    a word of its own is not misspelt: a station is no statin."""
     near, shorter = _table().near, _shorter(word)
-    if not SHORTEST_MISSPELT <= len(word) <= LONGEST_MISSPELT:
+    if not SHORTEST_MISSPELT <= len(word) <= LONGEST_MISSPELT or is_word(word):
         return ""
     more = {one for key in shorter for one in near.get(key, ()) if one == key or len(word) > SHORTEST_MISSPELT}
     return min(near.get(word, set()) | more, default="")

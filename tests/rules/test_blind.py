@@ -117,12 +117,13 @@ def _value(text: str) -> float:
 # .910 / .570; then, those mended, sixth.zh .928 / .604, sixth.en .968 / .598; then, those mended, seventh.zh .976 / .755,
 # seventh.en .989 / .840: together 169 right of 172, of 212 wanted. Since then the frames have learned from all of them
 # (reading/frames/heard_before), so that what is reached here says nothing about words that nobody has seen. When the patterns
-# that had been written with these files before the eyes went, most fell, from .98 … .99 right and .63 … .90 found.
+# that had been written with these files before the eyes went, most fell, from .98 … .99 right and .63 … .90 found. Since a value
+# must be told as a fact and not in a story, .02 more in the mean is right and .02 less found.
 FLOORS = {
-    "first.zh": (0.92, 0.86), "first.en": (0.93, 0.81), "second.zh": (0.93, 0.78), "second.en": (0.92, 0.74),
-    "third.zh": (0.92, 0.83), "third.en": (0.91, 0.81), "fourth.zh": (0.93, 0.70), "fourth.en": (0.93, 0.75),
-    "fifth.zh": (0.88, 0.76), "fifth.en": (0.90, 0.73), "sixth.zh": (0.88, 0.72), "sixth.en": (0.87, 0.72),
-    "seventh.zh": (1.00, 0.83), "seventh.en": (0.97, 0.86),
+    "first.zh": (0.95, 0.85), "first.en": (0.95, 0.85), "second.zh": (0.94, 0.76), "second.en": (0.97, 0.72),
+    "third.zh": (0.92, 0.78), "third.en": (0.94, 0.82), "fourth.zh": (0.97, 0.64), "fourth.en": (0.93, 0.76),
+    "fifth.zh": (0.90, 0.75), "fifth.en": (0.94, 0.74), "sixth.zh": (0.90, 0.67), "sixth.en": (0.89, 0.77),
+    "seventh.zh": (1.00, 0.83), "seventh.en": (0.98, 0.86),
 }  # fmt: skip
 
 
