@@ -13,6 +13,7 @@ what finds anything in the first days, when the diary knows few words. docs/reca
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,13 +74,18 @@ YOUNG = 50
 LITERAL_SHARE = 0.5
 """Of the question's words, by rarity: what has them was meant, however far its vector lies."""
 BELONGS = {"relevance": 0.095, "share": 0.105, "meaning": 0.71, "no_memory": -0.8}
-"""What counts for a question that something of the diary belongs to it, 1 being enough: the relevance of the best hit, the share
-of its words that the diary knows, the mean cosine of the three nearest over the threshold of the model, and how likely it is of a
-kind that wants no memory. Fitted on nine kinds of talk against questions of other diaries and small talk (docs/recall.md)."""
+"""What counts for a question that something of the diary belongs to it, about 1 being enough: the relevance of the best hit, the
+share of its words that the diary knows, the mean cosine of the three nearest over the threshold of the model, and how likely it
+is of a kind that wants no memory. Fitted on nine kinds of talk against questions of other diaries and small talk
+(docs/recall.md)."""
 NO_MEMORY, ABOUT_NOBODY = ("greeting", "goodnight"), "question"
 """The kinds of message that want no memory; a question for knowledge, too, but none that is about the character."""
 NAMED = 0.6
 """How far it counts there who said the best hit: that the one is known whom the question names says little of its matter."""
+BY_CHANCE = 0.245
+"""The bar, for every deviation that the nearest of so many documents lies above their mean by chance: in a larger diary something
+lies near to anything."""
+LATIN = 0.07  # Taken from the bar of a text without Chinese: in English what belongs together lies farther apart.
 TELLS = 0.4  # Added to the bar of a message that asks nothing.
 UNHEARD_NAME = 0.4  # So does one that names somebody or something that the diary never heard of.
 LOOKED_AT = 30  # Top hits inspected.
@@ -365,12 +371,14 @@ class Floor:
         """The floor of a message for what an index holds, by the cosine that suffices."""
         bare = index.without_names(text)
         share = _heard(index, bare, index.lexical.idf(list(dict.fromkeys(traits.asked_words(bare)))))
-        bar = 1.0 if traits.asks(text) else 1.0 + TELLS
+        count = index.lexical.count
+        bar = BY_CHANCE * (1 + math.sqrt(2 * math.log(max(count, 1)))) + TELLS * (not traits.asks(text))
         if not has_han(text):
+            bar -= LATIN
             names = (name for name in traits.names_told(bare) if not traits.of(name) & traits.TELLS_TIME)
             named = [words.tokens(name) for name in names]
             bar += UNHEARD_NAME * any(not index.lexical.idf(tokens).any() for tokens in named)
-        young = index.lexical.count < YOUNG
+        young = count < YOUNG
         likely = chances(text)
         kinds = NO_MEMORY if traits.side_meant(bare) == traits.CHARACTER_SIDE else (*NO_MEMORY, ABOUT_NOBODY)
         return cls(
