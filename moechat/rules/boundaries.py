@@ -32,7 +32,7 @@ LIFTS, SAME_MATTER, ALWAYS, ALLOWS, ASKS_ANEW = 1.4, 0.3, 9.0, 0.22, 0.2
 LONGEST_WEIGHED = 300  # Who writes more than these characters asks in a set form or not at all.
 NEAR = 0.55  # A sentence that lies this near to requests is one, whatever its form;
 # one that lies farther, and is less likely of their kind, is none: of how to be called by its clause, of all else as a whole.
-NAMED, FAR, UNLIKELY = 0.28, 0.35, 0.3
+NAMED, FAR, UNLIKELY = 0.26, 0.35, 0.3
 _SPEAKS = re.compile(
     r"提醒?|说(?!话)|讲|聊|谈|问|打听|mention|bring|talk|speak|ask|discuss|remind|refer|name|joke|spoil|politic|say",
     re.IGNORECASE,
@@ -76,9 +76,11 @@ def stated(reading: Reading, source: str, before: Sequence[str] = ()) -> list[Fa
         topic = _asked(sentence.replace("’", "'").strip(), reading, before)
         if topic is None:
             continue
-        name = next(filter(call.match, _clauses(sentence, reading.language)), "")
-        text = (_TELLS_ON.split(sentence, maxsplit=1)[0] if name else sentence).strip()
-        if _is_meant(name, NAMED) or _is_meant(text, FAR):
+        clauses = _clauses(sentence, reading.language)
+        names = list(filter(call.match, clauses))
+        text = (_TELLS_ON.split(sentence, maxsplit=1)[0] if names else sentence).strip()
+        parts = clauses if len(text) > LONGEST else [text]
+        if any(_is_meant(name, NAMED) for name in names) or any(_is_meant(part, FAR) for part in parts):
             drafts.append(FactDraft(text[:LONGEST], (source,), "boundary", target=topic))
     return drafts
 
@@ -86,7 +88,7 @@ def stated(reading: Reading, source: str, before: Sequence[str] = ()) -> list[Fa
 def _is_meant(text: str, least: float) -> bool:
     """Whether what has the form of a request may be one by its meaning: 喊我用碘伏擦 tells of another's."""
     nearness, likely = near(LIMITS, text), chances(text)
-    return bool(text) and (not nearness or nearness["sets"] >= least or likely.get("limit", 0.0) >= UNLIKELY)
+    return not nearness or nearness["sets"] >= least or likely.get("limit", 0.0) >= UNLIKELY
 
 
 def sentence_of(text: str, quote: str) -> str:

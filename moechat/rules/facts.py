@@ -207,16 +207,16 @@ def _is_plain(value: Value, words: str, clause: Clause, message: Speech) -> bool
     if value.kind in _NAMES or value.kind == "kin" or is_animal:
         return True
     if value.kind in _TASTES:
-        return value.score >= LIKED
+        return value.score >= LIKED or clause.whose == USER
     sentence = next(one[0] for one in _SENTENCE.finditer(words) if one.end() > value.start)
     if value.kind == "birthday":
         return message.patterns["of_birth"].search(sentence) is not None
-    told, of_other = told_of(sentence, also="greeting" if value.kind == "name" else "")
+    own, of_other = told_of(sentence, also="greeting" if value.kind == "name" else "")
     if value.kind in _OF_BODY:
         return clause.whose != UNKNOWN or of_other < LIKELY
     is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
     score = min(value.score, SUREST)
-    plain = math.log(score / (1 - score)) / 2 + 2 * (told + of_other * is_persons)
+    plain = math.log(score / (1 - score)) / 2 + 2 * (own + of_other * is_persons)
     return plain + (clause.whose == USER or is_persons) >= PLAIN
 
 

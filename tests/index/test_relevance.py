@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from moechat.index import traits
 from moechat.index.hybrid import Doc, HybridIndex
-from moechat.index.ranking import ENOUGH, ENOUGH_WORDS, TELLS, UNHEARD_NAME, WEIGHTS, Floor, search
+from moechat.index.ranking import BY_CHANCE, ENOUGH, ENOUGH_WORDS, LATIN, TELLS, UNHEARD_NAME, WEIGHTS, Floor, search
 
 
 def index(*texts: str) -> HybridIndex:
@@ -106,12 +108,15 @@ def test_a_young_or_empty_diary_and_one_without_vectors_shut_nobody_out() -> Non
 
 
 def test_what_asks_nothing_or_names_a_stranger_must_belong_by_more() -> None:
+    bar = BY_CHANCE * (1 + math.sqrt(2 * math.log(diary(60).lexical.count)))
     bars = {
-        "我们什么时候去的敦煌": 1.0, "给我讲讲上次的敦煌": 1.0, "今天天气真不错": 1.0 + TELLS,
-        "Where did Ada find the parrot?": 1.0, "Tell me about the parrot": 1.0,
-        "Where did Caroline find the parrot?": 1.0 + UNHEARD_NAME, "Wish me luck": 1.0 + TELLS,
+        "我们什么时候去的敦煌": bar, "给我讲讲上次的敦煌": bar, "今天天气真不错": bar + TELLS,
+        "Where did Ada find the parrot?": bar - LATIN, "Tell me about the parrot": bar - LATIN,
+        "Where did Caroline find the parrot?": bar - LATIN + UNHEARD_NAME, "Wish me luck": bar - LATIN + TELLS,
     }  # fmt: skip
     assert {text: Floor.of(text, diary(60), 0.3).bar for text in bars} == pytest.approx(bars)
+    question = "我们什么时候去的敦煌"
+    assert Floor.of(question, diary(6000), 0.3).bar > bar, "in a larger diary something lies near to anything"
 
 
 def test_the_same_page_is_one_telling_and_another_end_of_it_is_none() -> None:
