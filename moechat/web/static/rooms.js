@@ -85,8 +85,9 @@ document.addEventListener("moechat:frame", () => {
     act(source.dataset);
   }
 
-  element.addEventListener("pointerdown", () => {
+  element.addEventListener("pointerdown", (event) => {
     release();
+    if (!event.target.closest("button, a, summary, label, input, select, [data-do]")) return; // A bar that scrolls may tell of no end.
     released = new Promise((done) => { release = done; });
   });
   for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => setTimeout(release), true); // after the click
