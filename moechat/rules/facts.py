@@ -25,15 +25,13 @@ from moechat.when.names import has_han
 # none that is not sure.
 LIKELY, OF_BODY, DOUBTED = 0.5, 0.7, 0.9
 # In a story a number is no age and a place no home: half the log odds of a value, twice how likely its sentence tells plainly of
-# whom it is, and one where the clause says who that is, must add up to so much. Weighed on 290 values of single sayings and of
+# whom it is, and one where the clause says who that is, must add up to so much. Weighed on 335 values of single sayings and of
 # twelve people's months of talk; docs/memory.md.
 PLAIN = 2.2
 SUREST = 0.995
 LIKED = 0.65  # So likely is a taste or a language, which stories do not look like.
-NAMED, SURE_NAME = (
-    0.85,
-    0.95,
-)  # So sure is a name that no word like "called" leads to, and that of an animal by no word for one.
+# So sure is a name that no word like "called" leads to, and that of an animal by no word for one.
+NAMED, SURE_NAME = 0.85, 0.95
 _BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")
 _CARE = (*_BODY, "health", "健康")
 _NAMES, _PROPER = ("kname", "pname"), ("name", "kname", "pname", "home", "origin", "employer", "school")
