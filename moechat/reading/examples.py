@@ -141,7 +141,7 @@ class Asking:
 
     def log_odds(self, at: int, clauses: Sequence[str], states: float) -> float:
         """How likely the text at a place answers, which ``states`` that likely what is asked for, of whom it is asked for."""
-        near_clause = max(self._nearness(clauses))
+        near_clause = max(self._nearness([clause[:LONGEST] for clause in clauses]))
         return float(NEAR * self._near[at] + NEAR_CLAUSE * near_clause + STATES * self._sure * states + ALWAYS)
 
 
@@ -171,7 +171,7 @@ def eating(text: str) -> str:
 # ---- what is told as over: given up, left, replaced, lost
 
 OVER, MASK = "over", "◇"  # ``MASK`` stands for what is named: of "from A to B" the one is over, and the other is not.
-LONGEST = 160  # characters of a sentence that are weighed
+LONGEST = 160  # characters of a sentence or clause that are weighed
 # From here on something is over, by the sentence's language; chosen by hand on a set of an unseen hand that had been looked at.
 OVER_FLOORS: Mapping[bool, float] = {True: 0.38, False: 0.42}
 _CUTS: Mapping[bool, re.Pattern[str]] = {

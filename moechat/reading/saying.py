@@ -88,7 +88,7 @@ def chances(text: str) -> Mapping[str, float]:
     if not (scores := nearness.near(SAYINGS, text)):
         return {}
     with builtin().one_thread():
-        read = load().chances(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n{text[-LONGEST // 2 :]}")
+        read = load().chances(both_ends(text, LONGEST))
     of = np.array([scores[kind] for kind in load().kinds], np.float32)
     both = _shares(READ * np.log(read + LEAST) + NEAR * of, 0)
     return dict(zip(load().kinds, both.tolist(), strict=True))

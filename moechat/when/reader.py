@@ -95,10 +95,11 @@ _TALK = r"[我你咱]|(?i:\b(?:i|we|you|us|my|our|me)\b)"
 _LATIN = re.compile(r"[A-Za-z]{2}|\d{4}[-.Qq]\d|\d/\d|\d{8}|[Qq]\d|'\d\d")
 
 
-def both_ends(text: str) -> str:
-    """What is read of a text for what it says: of a long one the beginning and the end, which tell what all of it is about."""
-    half = LONGEST_READ // 2
-    return text if len(text) <= LONGEST_READ else f"{text[:half]}\n{text[1 - half :]}"
+def both_ends(text: str, most: int = LONGEST_READ) -> str:
+    """What is read of a text for what it says: of one of more than ``most`` characters the beginning and the end, which tell what
+    all of it is about."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}\n{text[1 - half :]}"
 
 
 def resolve(

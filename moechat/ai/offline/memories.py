@@ -25,6 +25,7 @@ from moechat.worker import lazy
 _CLAUSE = re.compile(r"[^,，.。!！?？;；\n]+?(?= (?=[一-龥])|[,，.。!！?？;；\n]|$)")
 _SENTENCE = re.compile(r"[^.。!！?？;；\n]+")
 LONGEST_TOLD = 200  # Of a message of more characters the sentence that answers is told.
+LONGEST_WEIGHED = 600  # Of a longer message the beginning and the end are weighed as an answer.
 ENOUGH = 0.5  # A memory that answers a question with less than these log odds is no answer to it.
 NEAREST = -1.5  # With these it is told as the nearest there is.
 SHARED = 2.0  # An entry of the world book shares as much with a question that it answers.
@@ -172,7 +173,8 @@ class Memories:
         """How likely each of the nearest memories answers a question, in log odds."""
         # A fact is read as the user would tell it.
         texts = [
-            both_ends(one.text if isinstance(one, _Spoken) else _THIRD.sub(self._first, one.text)) for one in memories
+            both_ends(one.text if isinstance(one, _Spoken) else _THIRD.sub(self._first, one.text), LONGEST_WEIGHED)
+            for one in memories
         ]
         asking, (kind, _) = Asking(question, texts), wanted(question)
         people = self.people(question) - ANYONE
