@@ -2,12 +2,13 @@
 
 The kinds are those of the examples in ``sayings``; ``everyday`` is of no kind, and no other kind is heard near it. They are read
 twice, and each reading hears what the other does not: by nearness, and word by word (``kinds.npz``, read by ``network``). Danger
-is decided twice, and either suffices: by plain words, and by how likely it is. Words that are only told, sung or laughed at
-decide nothing.
+is decided twice, and either suffices: by plain words, and by how likely the gravest sentence says it. Words that are only told,
+sung or laughed at decide nothing.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,15 +35,17 @@ DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", 
 LONGEST = 300  # Of a longer text so many characters are read word by word, the first and the last.
 # How much each reading counts, chosen on a hand that was left out; no chance counts as less than ``LEAST``.
 READ, NEAR, LEAST = 0.5, 7.0, 1e-4
-# From these chances on danger is heard in a whole message, of the user or of another, and in a sentence of one near danger; from
-# the last on a message is near it.
-HEARD, HEARD_IN_PART, NEAR_DANGER = {DANGER: 0.3, DANGER_OTHER: 0.4}, 0.5, 0.04
+# From these log odds on danger is heard, of the user or of another, and from the last on a message is near it; so much of them
+# comes of a sentence with its neighbours.
+HEARD, NEAR_DANGER, AROUND = {DANGER: -0.85, DANGER_OTHER: 0.3}, -3.2, 0.3
 # From this chance on a saying is surely of its kind; what ends the matter that was talked of is heard only then.
 ENDING, SURE = frozenset({"limit", "takeback"}), 0.5
 MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and the last.
+MOST_READ = 4  # So many of all, those nearest to danger, are read word by word for it.
 # These kinds of saying are of pain: they are met with care.
 HARM = frozenset({"hurt", "quarrel", DANGER, DANGER_OTHER})
-_SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}")  # Whoever goes on without a stop is weighed part by part.
+# Whoever goes on without a stop is weighed part by part, each of whole words where there are any.
+_SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}(?![^\s,，、.!?。！？\n…;；])|[^.!?。！？\n…;；]{1,120}")
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
 _FORMS = patterns(Path(__file__).with_name("asking.ini"))["asking"]
@@ -128,8 +131,7 @@ class Saying:
 
 
 def saying(text: str) -> Saying:
-    """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say: they are weighed one by
-    one where the whole lies near it."""
+    """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say."""
     return _saying(_plain(text))
 
 
@@ -147,24 +149,40 @@ def _saying(text: str) -> Saying:
     by_words, likely = _by_words(text), chances(text)
     if not likely:
         return Saying(by_words, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
-    sentences, danger = _sentences(text), _danger(likely)
-    kind = _whose(likely) if by_words or danger >= HEARD[_whose(likely)] else UNKNOWN
-    if kind == UNKNOWN and danger >= NEAR_DANGER:
-        parts = {_whose(part) for part in map(chances, sentences) if _danger(part) >= HEARD_IN_PART}
-        kind = next((name for name in (DANGER, DANGER_OTHER) if name in parts), UNKNOWN)
-    kind = kind or _kind(likely)
+    sentences = _sentences(text)
+    grave = {kind: _grave(kind, sentences or (text,)) for kind in HEARD}
+    is_heard = by_words or any(grave[kind] >= bar for kind, bar in HEARD.items())
+    kind = max(grave, key=grave.__getitem__) if is_heard else _kind(likely)
     scores = nearness.near(SAYINGS, text)
     is_faint = scores[EVERYDAY] > scores[kind]
-    is_near = danger >= NEAR_DANGER or bool(by_words)
-    return Saying(kind, sentences, by_words != UNKNOWN, is_faint, likely[kind] >= SURE, is_near)
+    is_near = max(grave.values()) >= NEAR_DANGER or bool(by_words)
+    parts = tuple(first_and_last(sentences, MOST_SENTENCES))
+    return Saying(kind, parts, by_words != UNKNOWN, is_faint, likely[kind] >= SURE, is_near)
 
 
-def _danger(likely: Mapping[str, float]) -> float:
-    return likely[DANGER] + likely[DANGER_OTHER]
+def _grave(kind: str, sentences: tuple[str, ...]) -> float:
+    """The log odds that the gravest sentence is of a kind of danger, by itself and with its neighbours, less the more sentences
+    there are: the gravest of many is grave by chance."""
+    likely = {at: chances(sentences[at])[kind] for at in _nearest_danger(sentences)}
+    gravest = max(likely, key=likely.__getitem__)
+    around = chances("\n".join(sentences[max(0, gravest - 1) : gravest + 2]))[kind]
+    log_odds = (1 - AROUND) * _log_odds(likely[gravest]) + AROUND * _log_odds(around)
+    return log_odds - math.log(len(sentences)) / 2
 
 
-def _whose(likely: Mapping[str, float]) -> str:
-    return DANGER if likely[DANGER] >= likely[DANGER_OTHER] else DANGER_OTHER
+def _log_odds(chance: float) -> float:
+    return math.log(max(chance, LEAST) / max(1 - chance, LEAST))
+
+
+@lru_cache(maxsize=512)
+def _nearest_danger(sentences: tuple[str, ...]) -> list[int]:
+    """The places of the few sentences that lie nearer to danger than to all else."""
+    if len(sentences) <= MOST_READ or not (fitted := nearness.fitted(SAYINGS)):
+        return list(range(len(sentences)))
+    scores, of_danger = fitted.scores(sentences), np.isin(fitted.kinds, (DANGER, DANGER_OTHER))
+    nearer = scores[:, of_danger].max(axis=1) - scores[:, ~of_danger].max(axis=1)
+    places: list[int] = np.argsort(-nearer, kind="stable")[:MOST_READ].tolist()
+    return places
 
 
 def _kind(likely: Mapping[str, float]) -> str:
@@ -190,9 +208,9 @@ def _by_words(text: str) -> str:
 
 
 def _sentences(text: str) -> tuple[str, ...]:
-    """The sentences of a message of several, the first and the last of many."""
+    """The sentences of a message of several."""
     parts = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
-    return tuple(dict.fromkeys(first_and_last(parts, MOST_SENTENCES))) if len(parts) > 1 else ()
+    return tuple(dict.fromkeys(parts)) if len(parts) > 1 else ()
 
 
 def first_and_last(parts: Sequence[T], most: int) -> Sequence[T]:

@@ -47,6 +47,43 @@ KINDS = {
     "record": ("what did i tell you about my sister?", "我跟你说过什么"), "limit": ("别提我前任",),
 }  # fmt: skip
 
+# Danger, what only sounds like it, and an ordinary day around either.
+AMONG = {
+    "zh": (
+        "其实我昨晚又割手腕了", "今天笑死我了",
+        "早上差点没赶上公交。中午食堂的土豆有点咸。下午开了两个会，都没开完。同事的猫生了三只。楼下新开了一家水果店。"
+        "我买了半个西瓜。晚上煮了面，放了两个蛋。我妈打电话来说老家下雨了。明天要去交水费。电视里在放一个老片子。"
+        "邻居家的孩子在练琴。阳台上的衣服收了。窗户开着，有点风。",
+    ),
+    "en": (
+        "I took a whole box of my tablets an hour ago", "That meeting was to die for",
+        "Nearly missed the bus this morning. The soup at the canteen was cold. We had two meetings and finished neither. "
+        "My neighbour's cat has had kittens. There's a new fruit shop on the corner. I bought half a melon. Mum rang to "
+        "say it's raining there. The water bill is due tomorrow. There was an old film on. Someone's practising the piano. "
+        "I've taken the washing in. The window's open and there's a bit of a breeze.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", AMONG)
+@pytest.mark.parametrize("place", [0, 6, 12])
+def test_danger_is_heard_wherever_it_stands_in_a_long_message(language: str, place: int) -> None:
+    danger, calm, day = AMONG[language]
+    stop = "。" if language == "zh" else ". "
+    around = day.removesuffix(".").removesuffix("。").split(stop)
+
+    def among(sentence: str) -> str:
+        return stop.join([*around[:place], sentence, *around[place:]])
+
+    assert saying(among(danger)).kind == "danger"
+    assert not saying(among(calm)).is_danger
+
+
+def test_a_message_without_a_stop_is_weighed_in_parts_of_whole_words() -> None:
+    sentence = "we walked along the river and talked about nothing much "
+    parts = saying(sentence * 5).sentences
+    assert len(parts) == 3 and {word for part in parts for word in part.split()} == set(sentence.split())
+
 
 def test_what_says_that_a_life_is_in_danger_is_told_whose() -> None:
     expected = dict.fromkeys(OWN, "danger") | dict.fromkeys(OTHERS, "danger_other")

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks import obeys, sayings
 from moechat import when
+from moechat.reading.saying import DANGER, saying
 from moechat.rules import boundaries, message
 from moechat.understanding.drafts import days_of
 from tests.houses import ZONE
@@ -32,6 +33,13 @@ def findings(rows: Rows) -> Counted:
         yield f"{name} ones", (verdict == "confirmed") == row["right"], f"{verdict}: {row['exchange']['user']}"
         if row["right"]:
             yield f"{name} ones not refused", verdict != "refused", row["exchange"]["user"]
+
+
+def long(rows: Rows) -> Counted:
+    """Danger said somewhere in a long message, or none."""
+    for row in rows:
+        name = f"{row['lang']} {row['kind'] if row['heard'] else 'none'}"
+        yield name, (saying(row["say"]).kind == DANGER) == row["heard"], f"{row['kind']}: {row['say']}"
 
 
 def limits(rows: Rows) -> Counted:
@@ -69,6 +77,7 @@ def _dates(start: datetime, end: datetime) -> tuple[object, object]:
 MEASURES = {
     "danger": sayings.sayings, "class": sayings.classes, "facts": sayings.facts, "events": sayings.events,
     "eat": sayings.eating, "findings": findings, "boundaries": limits, "moved": moves, "ends": ends,
+    "long": long,
 }  # fmt: skip
 
 
