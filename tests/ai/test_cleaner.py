@@ -47,18 +47,9 @@ def test_thoughts_label_and_echoes_are_taken_out_wherever_the_text_is_cut(text: 
 
 def test_a_label_is_taken_out_in_every_form_and_nothing_else_of_the_reply() -> None:
     labels = [
-        "青禾:",
-        "青禾：",
-        "青禾 :",
-        "**青禾:**",
-        "**青禾：**",
-        "**青禾**:",
-        "**青禾**：",
-        "[青禾]",
-        "[青禾]:",
-        "【青禾】",
-        "【青禾】：",
-    ]
+        "青禾:", "青禾：", "青禾 :", "**青禾:**", "**青禾：**", "**青禾**:", "**青禾**：", "[青禾]", "[青禾]:",
+        "【青禾】", "【青禾】：",
+    ]  # fmt: skip
     assert [label for label in labels if clean([f"\n{label} 你来啦。"]) != ("你来啦。", "")] == []
     for text in ("青禾你来啦。", "**青禾** 来了。", "江砚：你来啦。", "你来啦。青禾：坐。"):
         assert clean([text]) == (text, "")
@@ -105,16 +96,11 @@ def test_what_goes_on_says_nothing_twice_and_has_a_space_where_it_needs_one() ->
     cases: list[tuple[str, list[str], str]] = [
         ("He walked to the", ["market."], " market."),
         ("He walked to the", ["He wal", "ked to the", " market."], " market."),
-        ("He walked to the", ["to the market."], " market."),
-        ("He walked.", ["Then he sat."], " Then he sat."),
-        ("He walked ", ["on."], "on."),
-        ("他走到", ["集", "市"], "集市"),
-        ("他走到集市口。", ["走到集市口。买了", "瓜"], "买了瓜"),
-        ("他说好", ["好的"], "好的"),
-        ("他走到", ["他走到"], ""),
-        ("他走到", [], ""),
-        ("他走到", ["想一想", Instead(""), "集市"], "集市"),
-    ]
+        ("He walked to the", ["to the market."], " market."), ("He walked.", ["Then he sat."], " Then he sat."),
+        ("He walked ", ["on."], "on."), ("他走到", ["集", "市"], "集市"),
+        ("他走到集市口。", ["走到集市口。买了", "瓜"], "买了瓜"), ("他说好", ["好的"], "好的"),
+        ("他走到", ["他走到"], ""), ("他走到", [], ""), ("他走到", ["想一想", Instead(""), "集市"], "集市"),
+    ]  # fmt: skip
     wrong = []
     for begun, pieces, rest in cases:
         said = list(continued(begun, pieces))

@@ -31,34 +31,20 @@ def kept(statement: str) -> list[int]:
 @pytest.mark.parametrize(
     ("statement", "rows"),
     [
-        ("relevance > 0.5", [1]),
-        ("relevance >= 0.5", [0, 1]),
-        ("relevance<.5", [2]),
-        ("relevance <= 5e-1", [0, 2]),
-        ("pointer == 2", [2]),
-        ("pointer != 2", [0, 1]),
-        ("0.5 < importance", [1]),
-        ("recency > relevance", [0, 2]),
-        ("importance > -1", [0, 1, 2]),
-        ("pointer < +1.", [0]),
-        ("  relevance > 0.1 \n and\timportance < 0.5  ", [0]),
+        ("relevance > 0.5", [1]), ("relevance >= 0.5", [0, 1]), ("relevance<.5", [2]), ("relevance <= 5e-1", [0, 2]),
+        ("pointer == 2", [2]), ("pointer != 2", [0, 1]), ("0.5 < importance", [1]), ("recency > relevance", [0, 2]),
+        ("importance > -1", [0, 1, 2]), ("pointer < +1.", [0]), ("  relevance > 0.1 \n and\timportance < 0.5  ", [0]),
         ("relevance > 0.55 or importance == 0.5", [1, 2]),
         ("relevance > 0.55 OR importance == 0.5 AND pointer == 0", [1]),
-        ("pointer == 0 and pointer == 1 or pointer == 2", [2]),
-        ("relevance > 0.5 & score > 1", [1]),
-        ("pointer == 0 & pointer == 1 | pointer == 2", [2]),
-        ("(relevance > 0.5)", [1]),
-        ("(relevance) > (0.5)", [1]),
+        ("pointer == 0 and pointer == 1 or pointer == 2", [2]), ("relevance > 0.5 & score > 1", [1]),
+        ("pointer == 0 & pointer == 1 | pointer == 2", [2]), ("(relevance > 0.5)", [1]), ("(relevance) > (0.5)", [1]),
         ("(relevance > 0.55) | (importance == 0.5)", [1, 2]),
-        ("(pointer == 0 or pointer == 1) and relevance > 0.5", [1]),
-        ("not relevance > 0.5", [0, 2]),
-        ("NOT pointer == 0 and pointer == 1", [1]),
-        ("not (pointer == 0 or pointer == 1)", [2]),
-        ("not not(pointer==0)", [0]),
-        ("((pointer == 0)) or not (pointer != 2 | score > 9)", [0, 2]),
+        ("(pointer == 0 or pointer == 1) and relevance > 0.5", [1]), ("not relevance > 0.5", [0, 2]),
+        ("NOT pointer == 0 and pointer == 1", [1]), ("not (pointer == 0 or pointer == 1)", [2]),
+        ("not not(pointer==0)", [0]), ("((pointer == 0)) or not (pointer != 2 | score > 9)", [0, 2]),
         ("(" * MAX_BRACKETS + "pointer == 0" + ")" * MAX_BRACKETS, [0]),
     ],
-)
+)  # fmt: skip
 def test_comparisons_keep_the_rows_that_meet_them(statement: str, rows: list[int]) -> None:
     assert kept(statement) == rows
 

@@ -192,15 +192,9 @@ def test_the_order_of_day_and_month_is_told_by_the_whole_file(tmp_path: Path) ->
 
 def test_what_is_no_text_in_wechat_is_named_for_what_it_is(tmp_path: Path) -> None:
     kinds = {
-        "1": "好",
-        "3": "[图片]",
-        "34": "[语音]",
-        "43": "[视频]",
-        "47": "[表情]",
-        "49": "[链接或文件]",
-        "50": "[通话]",
+        "1": "好", "3": "[图片]", "34": "[语音]", "43": "[视频]", "47": "[表情]", "49": "[链接或文件]", "50": "[通话]",
         "42": "[42]",
-    }
+    }  # fmt: skip
     rows = [
         f"{n},{kind},1,{1700000000 + n},好,2023-11-14 22:13:{n},Ann" for n, kind in enumerate([*kinds, "10000"], 20)
     ]

@@ -140,9 +140,7 @@ def test_of_many_the_stores_own_search_is_asked_and_checked() -> None:
     assert many.top(query, 5, np.arange(40) < 39)[0].tolist() == few.top(query, 5, np.arange(40) < 39)[0].tolist()
     assert kept.searches == 1, "so few as may be compared are"
     kept.misses = 2
-    assert equal(many.top(query, 5), exact) and kept.searches == 2, (
-        "what it brings up too few of is compared one by one"
-    )
+    assert equal(many.top(query, 5), exact) and kept.searches == 2, "where it brings up too few, each is compared"
     with pytest.raises(ValueError, match="shape"):
         many.top(query[:4], 5)
 

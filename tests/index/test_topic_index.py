@@ -39,18 +39,11 @@ def built(bindings: list) -> tuple[TopicTable, list[str]]:
 @pytest.mark.parametrize(
     ("written", "path"),
     [
-        ("a->b->c", "a->b->c"),
-        ("  a -> b->  c ", "a->b->c"),
-        ("->a->->b->", "a->b"),
-        ("饮食→火锅", "饮食->火锅"),
-        ("饮食＞火锅 － ＞ 毛肚", "饮食->火锅->毛肚"),
-        ("饮食 > 火锅", "饮食->火锅"),
-        ("a －＞ b ⇒ c => d --> e", "a->b->c->d->e"),
-        ("TCP/IP->ports\n80", "TCP/IP->ports 80"),
-        (" -> ", ""),
-        ("", ""),
+        ("a->b->c", "a->b->c"), ("  a -> b->  c ", "a->b->c"), ("->a->->b->", "a->b"), ("饮食→火锅", "饮食->火锅"),
+        ("饮食＞火锅 － ＞ 毛肚", "饮食->火锅->毛肚"), ("饮食 > 火锅", "饮食->火锅"),
+        ("a －＞ b ⇒ c => d --> e", "a->b->c->d->e"), ("TCP/IP->ports\n80", "TCP/IP->ports 80"), (" -> ", ""), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_a_path_is_written_in_one_way(written: str, path: str) -> None:
     assert topic_path(written) == path
     assert topic_path(path) == path

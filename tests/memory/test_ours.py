@@ -11,16 +11,9 @@ from moechat.rules.reading import understand
 from tests.houses import Home, moment, say
 
 SMALL = (
-    "中午吃了面",
-    "下雨了",
-    "地铁停了十分钟",
-    "公园里没人",
-    "猫睡了一天",
-    "买了苹果",
-    "楼下在装修",
-    "今天风很大",
+    "中午吃了面", "下雨了", "地铁停了十分钟", "公园里没人", "猫睡了一天", "买了苹果", "楼下在装修", "今天风很大",
     "换了窗帘",
-)
+)  # fmt: skip
 
 
 def agreed(home: Home, agent: Agent) -> None:

@@ -33,23 +33,16 @@ TESTS = {
     "demo": ["tests/demo", "tests/cli", "tests/web/test_web.py"],
     "encoder": ["tests/ai"],
     "house": [
-        "tests/house",
-        "tests/agent",
-        "tests/web/test_studio_room.py",
-        "tests/cli/test_cli_cards.py",
-        "tests/cli/test_cli_talks.py",
-        "tests/postgres/test_migration.py",
+        "tests/house", "tests/agent", "tests/web/test_studio_room.py", "tests/cli/test_cli_cards.py",
+        "tests/cli/test_cli_talks.py", "tests/postgres/test_migration.py",
     ],
     "cli": ["tests/cli", "tests/test_docs.py"],
     "verbs": ["tests/verbs", "tests/curation", "tests/cli", "tests/test_docs.py"],
     "turn": [
-        "tests/test_public.py",
-        "tests/agent",
-        "tests/test_containment.py",
-        "tests/test_moechat_folder.py",
+        "tests/test_public.py", "tests/agent", "tests/test_containment.py", "tests/test_moechat_folder.py",
         "tests/recall",
     ],
-}
+}  # fmt: skip
 TURN = "turn"  # The modules that lie in no room: a turn, and what happens behind it.
 Row = dict[str, str]
 

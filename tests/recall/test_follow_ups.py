@@ -45,19 +45,10 @@ def test_a_follow_up_finds_what_the_reply_before_it_named(
 @pytest.mark.parametrize(
     "text",
     [
-        "嗯嗯",
-        "哈哈",
-        "今天天气怎么样",
-        "500号面条呢",
-        "你吃饭了吗",
-        "我周末去了动物园看熊猫",
-        "thanks!",
-        "how are you?",
-        "I'm hungry",
-        "我弟家那只叫什么名字",
-        "What is Tim allergic to",
+        "嗯嗯", "哈哈", "今天天气怎么样", "500号面条呢", "你吃饭了吗", "我周末去了动物园看熊猫", "thanks!",
+        "how are you?", "I'm hungry", "我弟家那只叫什么名字", "What is Tim allergic to",
     ],
-)
+)  # fmt: skip
 def test_what_stands_by_itself_borrows_nothing(text: str) -> None:
     assert together(text, NOW, ["小夏最近好吗", "Marlow is fine"], NAMES, bool) == text
 

@@ -48,34 +48,19 @@ def test_a_rating_of_a_thousand_digits_is_the_highest() -> None:
 
 # What the table of the module's docstring says of plain sentences, row by row.
 ROWS = [
-    ("farewell", "爷爷昨天去世了", 0.9),
-    ("farewell", "我和他分手了", 0.9),
-    ("farewell", "My grandfather passed away last week.", 0.9),
-    ("farewell", "We broke up.", 0.9),
-    ("turn", "我考上研究生了", 0.8),
-    ("turn", "姐姐要结婚了", 0.8),
-    ("turn", "I got the job!", 0.8),
-    ("turn", "She's pregnant", 0.8),
-    ("first", "这是我第一次坐飞机", 0.6),
-    ("first", "It was the first time I saw snow", 0.6),
-    ("loss", "我把钱包弄丢了", 0.6),
-    ("loss", "和室友吵架了", 0.6),
-    ("loss", "I lost my keys", 0.6),
-    ("loss", "We argued about the ending", 0.6),
-    ("change", "我们领养了一只小狗", 0.5),
-    ("change", "The interview is on Friday", 0.5),
-    ("promise", "我答应妈妈每周打电话", 0.5),
-    ("promise", "I promised Ines to call", 0.5),
-    ("feeling", "我今天特别开心", 0.5),
-    ("feeling", "我不开心", 0.5),
-    ("feeling", "I feel so lonely", 0.5),
-    ("secret", "我没告诉过别人", 0.5),
-    ("secret", "I never told anyone about it", 0.5),
-    ("everyday", "中午吃了面条", 0.1),
-    ("everyday", "刷牙洗脸就上班", 0.1),
-    ("everyday", "I had coffee and toast", 0.1),
+    ("farewell", "爷爷昨天去世了", 0.9), ("farewell", "我和他分手了", 0.9),
+    ("farewell", "My grandfather passed away last week.", 0.9), ("farewell", "We broke up.", 0.9),
+    ("turn", "我考上研究生了", 0.8), ("turn", "姐姐要结婚了", 0.8), ("turn", "I got the job!", 0.8),
+    ("turn", "She's pregnant", 0.8), ("first", "这是我第一次坐飞机", 0.6),
+    ("first", "It was the first time I saw snow", 0.6), ("loss", "我把钱包弄丢了", 0.6), ("loss", "和室友吵架了", 0.6),
+    ("loss", "I lost my keys", 0.6), ("loss", "We argued about the ending", 0.6), ("change", "我们领养了一只小狗", 0.5),
+    ("change", "The interview is on Friday", 0.5), ("promise", "我答应妈妈每周打电话", 0.5),
+    ("promise", "I promised Ines to call", 0.5), ("feeling", "我今天特别开心", 0.5), ("feeling", "我不开心", 0.5),
+    ("feeling", "I feel so lonely", 0.5), ("secret", "我没告诉过别人", 0.5),
+    ("secret", "I never told anyone about it", 0.5), ("everyday", "中午吃了面条", 0.1),
+    ("everyday", "刷牙洗脸就上班", 0.1), ("everyday", "I had coffee and toast", 0.1),
     ("everyday", "It rained all day", 0.1),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("row", "text", "importance"), ROWS)

@@ -8,21 +8,16 @@ from moechat.rules import message
 from moechat.rules.boundaries import LONGEST, concerns, sentence_of, stated
 
 SET: list[tuple[str, list[tuple[str, str]]]] = [
-    ("以后别提李强", [("以后别提李强", "李强")]),
-    ("叫我小林", [("叫我小林", "")]),
-    ("以后叫我阿明，我喜欢猫", [("以后叫我阿明", "")]),
-    ("回我短一点", [("回我短一点", "")]),
-    ("听我说就好", [("听我说就好", "")]),
-    ("别劝我了", [("别劝我了", "")]),
-    ("别老催我交房租", [("别老催我交房租", "")]),
-    ("别提他，我前男友", [("别提他，我前男友", "前男友")]),
+    ("以后别提李强", [("以后别提李强", "李强")]), ("叫我小林", [("叫我小林", "")]),
+    ("以后叫我阿明，我喜欢猫", [("以后叫我阿明", "")]), ("回我短一点", [("回我短一点", "")]),
+    ("听我说就好", [("听我说就好", "")]), ("别劝我了", [("别劝我了", "")]),
+    ("别老催我交房租", [("别老催我交房租", "")]), ("别提他，我前男友", [("别提他，我前男友", "前男友")]),
     ("别再用感叹号了。别提李强！", [("别再用感叹号了", ""), ("别提李强", "李强")]),
-    ("please don't mention my ex", [("please don't mention my ex", "ex")]),
-    ("call me Kit", [("call me Kit", "")]),
+    ("please don't mention my ex", [("please don't mention my ex", "ex")]), ("call me Kit", [("call me Kit", "")]),
     ("please keep it short", [("please keep it short", "")]),
     ("Could you stop calling me honey", [("Could you stop calling me honey", "")]),
     ("Please don’t mention my ex", [("Please don’t mention my ex", "ex")]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "limits"), SET)

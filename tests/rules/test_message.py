@@ -19,15 +19,9 @@ PLAYS = (
 ENDS = ("ok back to real life", "end of roleplay", "好了不演了", "说正经的")
 TAKES_BACK = ("just kidding", "haha jk", "i was joking lol", "骗你的哈哈", "开玩笑的啦", "当我没说")
 STANDS = (
-    "you're the best, i'm so glad",
-    "你是个好人，我是认真的",
-    "i'm not joking",
-    "我没开玩笑",
-    "actually no",
-    "真的",
-    "we play football on sundays",
-    "我昨天演了一场戏",
-)
+    "you're the best, i'm so glad", "你是个好人，我是认真的", "i'm not joking", "我没开玩笑", "actually no", "真的",
+    "we play football on sundays", "我昨天演了一场戏",
+)  # fmt: skip
 
 
 def test_announced_play_goes_on_until_it_ends() -> None:
@@ -49,14 +43,9 @@ def test_nothing_of_play_or_of_what_was_taken_back_is_kept(tmp_path: Path) -> No
     with Home.build(tmp_path).open() as house:
         agent = house.agent()
         for text in (
-            "咱们来演一段：你是侦探，我是富商",
-            "我对花生过敏",
-            "好了不演了",
-            "我住在月球",
-            "骗你的哈哈",
-            "我住在杭州",
+            "咱们来演一段：你是侦探，我是富商", "我对花生过敏", "好了不演了", "我住在月球", "骗你的哈哈", "我住在杭州",
             "嗯",
-        ):
+        ):  # fmt: skip
             say(agent, text)
         assert [fact.text for fact in agent.layers.core.current()] == ["用户住在杭州"]
 

@@ -283,23 +283,10 @@ def test_plans_in_the_present_tense_are_told_of_the_user_on_their_day(text: str,
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        " ",
-        "？",
-        "。。。",
-        "😀",
-        "我",
-        "I",
-        "*",
-        "“",
-        "(((",
-        "a" * 20000,
-        "我" * 5000,
-        "我喜欢" * 2000,
-        "I like " * 2000,
-        "，" * 3000,
+        "", " ", "？", "。。。", "😀", "我", "I", "*", "“", "(((", "a" * 20000, "我" * 5000, "我喜欢" * 2000,
+        "I like " * 2000, "，" * 3000,
     ],
-)
+)  # fmt: skip
 def test_odd_messages_do_no_harm(text: str) -> None:
     start = time.process_time()
     assert understood(text).tags["x1"]
@@ -329,25 +316,16 @@ def test_a_city_and_a_pronoun_are_no_employer(text: str, employers: list[str]) -
     ("text", "facts"),
     [
         ("我住在上海，我的猫叫豆豆，我妹妹叫小红", ["用户住在上海", "用户的猫叫豆豆", "用户的妹妹叫小红"]),
-        ("小满，我住在上海", ["用户住在上海"]),
-        ("Wren, I live in Leeds", ["The user lives in Leeds"]),
-        ("我养了一只叫R2D2的猫", ["用户的猫叫R2D2"]),
-        ("我家有一只猫和一只狗", ["用户养了一只猫和一只狗"]),
-        ("I have a cat and a dog", ["The user has a cat and a dog"]),
-        ("我姓罗，罗秀兰", ["用户叫罗秀兰"]),
-        ("我在一家书店上班", ["用户在书店工作"]),
-        ("我不吃葱和蒜", ["用户不吃葱", "用户不吃蒜"]),
-        ("I don't eat meat", ["The user does not eat meat"]),
-        ("第3件事，我去了北山", []),
-        ("表姐养了只狗，取名芝卷儿", []),
-        ("我朋友养了一条狗叫旺财", []),
-        ("my brother's cat is called Gusby", []),
-        ("my sister's son is called Leo", []),
-        ("老周对猫毛过敏，上次差点进医院", []),
-        ("the cat's name is Tom", ["The user has a cat called Tom"]),
-        ("猫叫咪咪", ["用户的猫叫咪咪"]),
+        ("小满，我住在上海", ["用户住在上海"]), ("Wren, I live in Leeds", ["The user lives in Leeds"]),
+        ("我养了一只叫R2D2的猫", ["用户的猫叫R2D2"]), ("我家有一只猫和一只狗", ["用户养了一只猫和一只狗"]),
+        ("I have a cat and a dog", ["The user has a cat and a dog"]), ("我姓罗，罗秀兰", ["用户叫罗秀兰"]),
+        ("我在一家书店上班", ["用户在书店工作"]), ("我不吃葱和蒜", ["用户不吃葱", "用户不吃蒜"]),
+        ("I don't eat meat", ["The user does not eat meat"]), ("第3件事，我去了北山", []),
+        ("表姐养了只狗，取名芝卷儿", []), ("我朋友养了一条狗叫旺财", []), ("my brother's cat is called Gusby", []),
+        ("my sister's son is called Leo", []), ("老周对猫毛过敏，上次差点进医院", []),
+        ("the cat's name is Tom", ["The user has a cat called Tom"]), ("猫叫咪咪", ["用户的猫叫咪咪"]),
     ],
-)
+)  # fmt: skip
 def test_plain_sentences_are_kept_as_they_are_told(text: str, facts: list[str]) -> None:
     assert [fact.text for fact in understood(text).facts if fact.kind != "boundary"] == facts
 

@@ -26,28 +26,17 @@ def tree(*paths: str) -> TopicTable:
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        ("用户昨天（2025-05-20）和室友吃了火锅", "饮食->火锅"),
-        ("用户加班到十点", "工作->加班"),
-        ("用户通过了英语六级考试", "学习->考试"),
-        ("用户的妈妈来看他们", "家人->妈妈"),
-        ("用户失眠了", "健康->睡眠"),
-        ("用户养了一只小猫", "宠物->猫"),
-        ("用户去海边度假了", "旅行->海边"),
-        ("用户看了一场电影", "娱乐->电影"),
-        ("用户跑步五公里", "运动->跑步"),
-        ("用户和男朋友分手了", "感情->恋爱"),
-        ("今天下雨用户没带雨伞", "天气->雨"),
-        ("用户买了一条裙子", "购物->衣服"),
-        ("用户搬到北京了", "居住->搬家"),
-        ("The user had hotpot with a roommate", "food->hotpot"),
-        ("The user got fired", "work->job hunting"),
-        ("The user's dog died", "pets->dog"),
-        ("The user went hiking in the mountains", "sports->hiking"),
-        ("The user's boyfriend proposed", "love->dating"),
-        ("The user lost the keys", "everyday"),
+        ("用户昨天（2025-05-20）和室友吃了火锅", "饮食->火锅"), ("用户加班到十点", "工作->加班"),
+        ("用户通过了英语六级考试", "学习->考试"), ("用户的妈妈来看他们", "家人->妈妈"), ("用户失眠了", "健康->睡眠"),
+        ("用户养了一只小猫", "宠物->猫"), ("用户去海边度假了", "旅行->海边"), ("用户看了一场电影", "娱乐->电影"),
+        ("用户跑步五公里", "运动->跑步"), ("用户和男朋友分手了", "感情->恋爱"), ("今天下雨用户没带雨伞", "天气->雨"),
+        ("用户买了一条裙子", "购物->衣服"), ("用户搬到北京了", "居住->搬家"),
+        ("The user had hotpot with a roommate", "food->hotpot"), ("The user got fired", "work->job hunting"),
+        ("The user's dog died", "pets->dog"), ("The user went hiking in the mountains", "sports->hiking"),
+        ("The user's boyfriend proposed", "love->dating"), ("The user lost the keys", "everyday"),
         ("用户丢了钥匙", "日常"),
     ],
-)
+)  # fmt: skip
 def test_an_everyday_event_gets_a_shallow_path(text: str, path: str) -> None:
     assert path_for(event(text), TopicTable()) == path
     assert path_for(event(text)) == path

@@ -29,10 +29,9 @@ def en() -> Speech:
 def test_a_day_is_kept_as_month_and_day_or_as_it_is_called(zh: Speech, en: Speech) -> None:
     chinese = {
         "今天": "12月31日", "昨天": "12月30日", "前天": "12月29日", "明天": "1月1日", "后天": "1月2日", "今儿": "12月31日",
-        "明儿": "1月1日",
-        "5月20日": "5月20日", "五月二十": "5月20日", "农历八月十五": "农历8月15日", "腊月初八": "农历腊月初八",
-        "正月初一": "农历正月初一",
-        "冬月初二": "农历冬月初二", "13月1日": "", "5月32日": "", "腊八": "腊八",
+        "明儿": "1月1日", "5月20日": "5月20日", "五月二十": "5月20日", "农历八月十五": "农历8月15日",
+        "腊月初八": "农历腊月初八", "正月初一": "农历正月初一", "冬月初二": "农历冬月初二", "13月1日": "", "5月32日": "",
+        "腊八": "腊八",
     }  # fmt: skip
     assert {text: day_of(text, zh) for text in chinese} == chinese
     english = {
@@ -46,8 +45,7 @@ def test_a_day_is_kept_as_month_and_day_or_as_it_is_called(zh: Speech, en: Speec
 def test_an_age_is_kept_in_digits_where_somebody_can_be_that_old() -> None:
     users = {
         "28岁": "28", "二十八周岁": "28", "三十多": "30", "满60": "60", "thirty-two years old": "32", "30 yo": "30", "5": "5",
-        "4": "",
-        "两岁": "", "120": "120", "121": "", "x": "",
+        "4": "", "两岁": "", "120": "120", "121": "", "x": "",
     }  # fmt: skip
     assert {text: age_of(text, is_user=True) for text in users} == users
     others = {"两岁": "2", "1": "1", "0": "", "ninety": "90", "一百二十一": ""}
@@ -56,13 +54,8 @@ def test_an_age_is_kept_in_digits_where_somebody_can_be_that_old() -> None:
 
 def test_who_has_a_name_is_told_of_by_it(zh: Speech, en: Speech) -> None:
     assert zh.nameless("一只猫") and en.nameless("a dog") and en.name_of("dog") == ""
-    drafts = [
-        zh.named("妹妹", "小雨"),
-        en.named("dog", "Rex"),
-        en.named("dog", "Bo"),
-        en.named("son", "Al"),
-        en.named("fiancé", "Kit"),
-    ]
+    names = (("dog", "Rex"), ("dog", "Bo"), ("son", "Al"), ("fiancé", "Kit"))
+    drafts = [zh.named("妹妹", "小雨"), *(en.named(who, name) for who, name in names)]
     assert [(one.text, one.keyword, one.target, one.single) for one in drafts] == [
         ("用户的妹妹叫小雨", "妹妹", "小雨", False), ("The user has a dog called Rex", "pet", "Rex", False),
         ("The user has a dog called Bo", "pet", "Bo", False), ("The user has a son called Al", "son", "Al", False),
@@ -72,11 +65,8 @@ def test_who_has_a_name_is_told_of_by_it(zh: Speech, en: Speech) -> None:
     assert (en.name_of("dog"), en.is_name("Rex"), en.is_name("rex")) == ("Bo", True, False)
     assert not en.nameless("a dog") and not en.nameless("dogs") and en.nameless("one cat")
     assert (zh.subject("妹妹"), zh.subject("user"), zh.subject("弟弟")) == ("用户的妹妹小雨", "用户", "用户的弟弟")
-    assert (en.subject("dog"), en.subject("cat"), en.subject("user")) == (
-        "The user's dog Bo",
-        "The user's cat",
-        "The user",
-    )
+    subjects = {"dog": "The user's dog Bo", "cat": "The user's cat", "user": "The user"}
+    assert {who: en.subject(who) for who in subjects} == subjects
 
 
 def test_kin_is_called_by_its_word_and_an_animal_a_pet(zh: Speech, en: Speech) -> None:
@@ -88,13 +78,8 @@ def test_kin_is_called_by_its_word_and_an_animal_a_pet(zh: Speech, en: Speech) -
 
 def test_a_fact_is_a_sentence_about_its_owner(zh: Speech, en: Speech) -> None:
     home, job = zh.fact("home", "杭州"), en.fact("job", "actor", "sister")
-    assert (home.text, home.entity, home.keyword, home.target, home.single) == (
-        "用户住在杭州",
-        "user",
-        "住址",
-        "杭州",
-        True,
-    )
+    assert (home.text, home.entity, home.single) == ("用户住在杭州", "user", True)
+    assert (home.keyword, home.target) == ("住址", "杭州")
     assert (job.text, job.entity, job.keyword, job.single) == ("The user's sister is an actor", "sister", "job", True)
     en.named("sister", "Amy")
     assert en.fact("home", "York", "sister").entity == "Amy" and en.fact("home", "York", "friend").single is False
@@ -158,14 +143,10 @@ def test_foods_and_states_of_a_text_give_way_to_what_stands_for_them() -> None:
     cases = {
         "some za’atar bread": "some ○ ○", "I'm celiac and on statins, love cheese": "i'm ● and on ●, love ○",
         "my lips look like a sausage": "my lips look like a sausage", "肿成香肠": "肿成香肠",
-        "as red as a tomato": "as red as a ○",
-        "it's peanut or nothing": "it's peanut or nothing", "": "",
+        "as red as a tomato": "as red as a ○", "it's peanut or nothing": "it's peanut or nothing", "": "",
     }  # fmt: skip
     assert {text: foods.besides(text, "○", "●") for text in cases} == cases
     assert foods.words("za’atar") == ["za'atar"]
-    assert foods.states("I'm celiac and on statins") == {
-        "coeliac": "is",
-        "statins": "takes",
-    }
+    assert foods.states("I'm celiac and on statins") == {"coeliac": "is", "statins": "takes"}
     assert "cheese" not in foods.held("toast without cheese") and "bread" in foods.held("toast without cheese")
     assert "dairy" not in foods.held("dairy-free milk") and "milk" in foods.held("dairy-free milk")

@@ -286,6 +286,9 @@ def test_a_hand_edit_of_the_official_store_holds_from_the_next_question(client: 
 
 # ---- bad input
 
+EVENT = {"store": "official", "type": "event", "text": "x"}
+LORE = EVENT | {"type": "lore", "keyword": "y"}
+
 
 @pytest.mark.parametrize(
     ("path", "body", "field", "remedy"),
@@ -313,26 +316,11 @@ def test_a_hand_edit_of_the_official_store_holds_from_the_next_question(client: 
         ("/memories", {"store": "official", "type": "event", "text": "x", "plaec": "y"}, "plaec", "did you mean place"),
         ("/memories", {"store": "official", "type": "event", "text": "x", "time": "soon"}, "time", "2025-05-20T15:03"),
         ("/memories", {"store": "official", "type": "event", "text": "x", "id": "../x"}, "id", "letters"),
-        (
-            "/memories",
-            {"store": "official", "type": "event", "text": "x", "importance": 10**400},
-            "importance",
-            "0 to 1",
-        ),
+        ("/memories", EVENT | {"importance": 10**400}, "importance", "0 to 1"),
         ("/memories", {"store": "official", "type": "fact", "text": "长" * 4001}, "text", "4000"),
         ("/memories", {"store": "official", "type": "lore", "text": "x"}, "keyword", "is missing"),
-        (
-            "/memories",
-            {"store": "official", "type": "lore", "text": "x", "keyword": "y", "id": "z"},
-            "id",
-            "leave it out",
-        ),
-        (
-            "/memories",
-            {"store": "official", "type": "lore", "text": "x", "keyword": "y", "file": "../y.yaml"},
-            "file",
-            "data_base",
-        ),
+        ("/memories", LORE | {"id": "z"}, "id", "leave it out"),
+        ("/memories", LORE | {"file": "../y.yaml"}, "file", "data_base"),
         ("/memories", {"store": "user", "type": "lore", "text": "x", "keyword": "y"}, "type", "official"),
         ("/memories", {"store": "official", "type": "event", "text": "x", "keywords": ["a"] * 65}, "keywords", "64"),
         ("/memories", {"store": "user", "type": "event", "text": "x", "happened": "soonish"}, "happened", "2025-05-20"),

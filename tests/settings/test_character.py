@@ -99,23 +99,17 @@ def test_overrides_are_settings_and_not_text(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("persone: x", "did you mean persona?"),
-        ("colour: x", "known here: name, user_name"),
-        ("language: fr", "zh or en"),
-        ("persona: [a, b]", "persona expects text"),
-        ("examples: [{me: x}]", "examples expects"),
-        ("examples: 3\noverrides: 5", "overrides expects"),
-        ("just words", "key: value"),
-        ("note_role: boss", "note_role = 'boss': expects system, user, assistant"),
+        ("persone: x", "did you mean persona?"), ("colour: x", "known here: name, user_name"),
+        ("language: fr", "zh or en"), ("persona: [a, b]", "persona expects text"),
+        ("examples: [{me: x}]", "examples expects"), ("examples: 3\noverrides: 5", "overrides expects"),
+        ("just words", "key: value"), ("note_role: boss", "note_role = 'boss': expects system, user, assistant"),
         ("note_depth: -1", "note_depth = '-1': expects a whole number, 0 or more"),
         ("picture: ../a.png", "expects the name of a file beside it"),
-        ("picture: .hidden", "expects the name of a file beside it"),
-        ("tags: {a: b}", "tags expects a list of texts"),
-        ("greetings: [[a]]", "greetings expects a list of texts"),
-        ("examples: [{user: [a]}]", "examples expects"),
+        ("picture: .hidden", "expects the name of a file beside it"), ("tags: {a: b}", "tags expects a list of texts"),
+        ("greetings: [[a]]", "greetings expects a list of texts"), ("examples: [{user: [a]}]", "examples expects"),
         ("overrides: [a]", "overrides expects"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_names_file_and_remedy(folder: Path, text: str, said: str) -> None:
     path = write(folder, text)
     with pytest.raises(DataError) as caught:

@@ -133,18 +133,12 @@ def test_any_text_stays_on_one_line(entries: list[dict[str, str]]) -> None:
 
 
 DAMAGED = [
-    {},
-    {"op": "settle"},
-    {"op": "variant", "id": "nobody", "char": "x", "status": "done"},
+    {}, {"op": "settle"}, {"op": "variant", "id": "nobody", "char": "x", "status": "done"},
     {"op": "settle", "id": "nobody"},
     {"op": "edit", "id": "nobody", "at": "2025-05-20T15:00:00+08:00", "user": "", "char": ""},
-    {"op": "understood", "by": "model"},
-    {"op": "forked", "id": "a"},
-    {"op": "from a newer version", "id": "a"},
-    {"op": ["settle"], "id": "a"},
-    {"op": "exchange", "id": "b"},
-    {"op": "past", "rows": [["x"]]},
-]
+    {"op": "understood", "by": "model"}, {"op": "forked", "id": "a"}, {"op": "from a newer version", "id": "a"},
+    {"op": ["settle"], "id": "a"}, {"op": "exchange", "id": "b"}, {"op": "past", "rows": [["x"]]},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("entry", DAMAGED, ids=repr)

@@ -98,17 +98,13 @@ def test_a_join_says_everything_that_its_parts_say(parts: list[str]) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ({"target": "茶"}, {"target": "咖啡"}),
-        ({"entity": "妈妈"}, {}),
-        ({"keyword": "兴趣", "polarity": -1}, {}),
-        ({"keyword": "技能"}, {}),
-        ({"kind": "relation"}, {"kind": "relation"}),
+        ({"target": "茶"}, {"target": "咖啡"}), ({"entity": "妈妈"}, {}), ({"keyword": "兴趣", "polarity": -1}, {}),
+        ({"keyword": "技能"}, {}), ({"kind": "relation"}, {"kind": "relation"}),
         ({"keyword": "住址"}, {"keyword": "住址"}),
         ({"single": True, "keyword": "口头禅"}, {"single": True, "keyword": "口头禅"}),
-        ({"keyword": ""}, {"keyword": ""}),
-        ({"by": "owner"}, {}),
+        ({"keyword": ""}, {"keyword": ""}), ({"by": "owner"}, {}),
     ],
-)
+)  # fmt: skip
 def test_what_is_about_something_else_stays_apart(one: dict, other: dict) -> None:
     assert groups([known("甲", "a", **one), known("乙", "b", **other)]) == []
 
@@ -235,24 +231,17 @@ PARTS = ["用户周末常去爬山", "用户喜欢在西湖边爬山"]
 @pytest.mark.parametrize(
     ("text", "parts", "is_sound"),
     [
-        ("用户喜欢爬山，周末常去西湖边", PARTS, True),
-        ("用户喜欢爬山，周末常和女友去西湖边", PARTS, False),
-        ("用户不喜欢爬山，周末常去西湖边", PARTS, False),
-        ("用户喜欢爬山", ["用户不喜欢爬山", "用户讨厌爬高山"], False),
+        ("用户喜欢爬山，周末常去西湖边", PARTS, True), ("用户喜欢爬山，周末常和女友去西湖边", PARTS, False),
+        ("用户不喜欢爬山，周末常去西湖边", PARTS, False), ("用户喜欢爬山", ["用户不喜欢爬山", "用户讨厌爬高山"], False),
         ("用户3月爬山", ["用户3月爬过山", "用户在5月也爬山"], False),
         ("用户3月和5月爬山", ["用户3月爬过山", "用户在5月也爬山"], True),
         ("用户喜欢爬山，不去西湖边", ["用户喜欢爬山", "用户不去西湖边"], False),
         ("用户喜欢爬山，5岁就爬", ["用户喜欢爬山", "用户小时候就爬山"], False),
-        (
-            "The user goes hiking at weekends and likes lakes",
-            ["The user likes lakes", "User goes hiking at weekends"],
-            True,
-        ),
+        ("The user goes hiking at weekends and likes lakes", ["The user likes lakes", "User goes hiking at weekends"], True),
         ("The user goes hiking with Anna and likes lakes", ["The user likes lakes", "User goes hiking"], False),
-        ("", PARTS, False),
-        ("用户喜欢爬山，周末常去西湖边。" * 5, PARTS, False),
+        ("", PARTS, False), ("用户喜欢爬山，周末常去西湖边。" * 5, PARTS, False),
     ],
-)
+)  # fmt: skip
 def test_a_sentence_is_sound_that_adds_and_loses_nothing(text: str, parts: list[str], is_sound: bool) -> None:
     assert sound(text, parts, ("用户", "小满")) is is_sound
 

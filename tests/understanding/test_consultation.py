@@ -19,18 +19,12 @@ from moechat.understanding.consultation import Consultation, parse_insights, par
 # Golden `parse` of seed 001, column `sane`.
 PARSED = [
     ("1. A b c. [7, 52, 47]\n2. D. [22]", [("A b c.", [7, 52, 47]), ("D.", [22])]),
-    ("1. Has [1] note and 2.5 value [3, 4]", [("Has [1] note and 2.5 value", [3, 4])]),
-    ("1. no evidence", []),
-    ("1) paren style [2]", [("paren style", [2])]),
-    ("- bullet [`5`, `6`]", [("bullet", [5, 6])]),
-    ("1. ticks [`1`]", [("ticks", [1])]),
-    ("1. range [3-5]", [("range", [3, 4, 5])]),
-    ("1. dup [3, 3, 4].", [("dup", [3, 4])]),
-    ("1、中文结论【1，2】", [("中文结论", [1, 2])]),
-    ("1. empty []", []),
-    ("", []),
-    ("10. ten [0]", [("ten", [0])]),
-]
+    ("1. Has [1] note and 2.5 value [3, 4]", [("Has [1] note and 2.5 value", [3, 4])]), ("1. no evidence", []),
+    ("1) paren style [2]", [("paren style", [2])]), ("- bullet [`5`, `6`]", [("bullet", [5, 6])]),
+    ("1. ticks [`1`]", [("ticks", [1])]), ("1. range [3-5]", [("range", [3, 4, 5])]),
+    ("1. dup [3, 3, 4].", [("dup", [3, 4])]), ("1、中文结论【1，2】", [("中文结论", [1, 2])]), ("1. empty []", []),
+    ("", []), ("10. ten [0]", [("ten", [0])]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "sane"), PARSED)

@@ -47,31 +47,16 @@ def fact(
     **more: Any,
 ) -> dict[str, Any]:
     return {
-        "text": text,
-        "kind": "attribute",
-        "entity": entity,
-        "keyword": keyword,
-        "target": target,
-        "polarity": polarity,
-        "single": False,
-        "sources": list(sources),
-        **more,
-    }
+        "text": text, "kind": "attribute", "entity": entity, "keyword": keyword, "target": target, "polarity": polarity,
+        "single": False, "sources": list(sources), **more,
+    }  # fmt: skip
 
 
 def event(text: str, *, happened: str | None = None, sources: tuple[int, ...] = (1,), **more: Any) -> dict[str, Any]:
     whole = {
-        "text": text,
-        "subject": "用户",
-        "predicate": "吃",
-        "object": "",
-        "importance": 3,
-        "keywords": [],
-        "place": "",
-        "topic": "",
-        "happened": happened,
-        "sources": list(sources),
-    }
+        "text": text, "subject": "用户", "predicate": "吃", "object": "", "importance": 3, "keywords": [], "place": "",
+        "topic": "", "happened": happened, "sources": list(sources),
+    }  # fmt: skip
     return whole | more
 
 

@@ -75,17 +75,10 @@ def test_a_span_is_inclusive_local_and_knows_its_place() -> None:
 @pytest.mark.parametrize(
     ("text", "granularity"),
     [
-        ("上周", "week"),
-        ("上周末", "weekend"),
-        ("上个月", "month"),
-        ("去年", "year"),
-        ("去年夏天", "season"),
-        ("昨晚", "part"),
-        ("昨天下午三点", "hour"),
-        ("昨天15:30", "minute"),
-        ("从周一到周三", "range"),
+        ("上周", "week"), ("上周末", "weekend"), ("上个月", "month"), ("去年", "year"), ("去年夏天", "season"),
+        ("昨晚", "part"), ("昨天下午三点", "hour"), ("昨天15:30", "minute"), ("从周一到周三", "range"),
     ],
-)
+)  # fmt: skip
 def test_the_granularity_is_the_unit_that_the_phrase_speaks_in(text: str, granularity: str) -> None:
     assert resolve(text, WEDNESDAY)[0].granularity == granularity
 
