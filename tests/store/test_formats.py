@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from moechat.errors import DataError
 from moechat.model import ActivationProfile, Attachment, Episode, Event, Exchange, Fact, FactDraft
@@ -25,6 +26,12 @@ def read(data: bytes) -> records.Record:
     return record
 
 
+def lean(data: bytes) -> dict[str, Any]:
+    """The record as another program reads it, without its key."""
+    [value] = yaml.load(data, yaml.BaseLoader).values()  # noqa: S506 - text only
+    return value
+
+
 def by_hand(text: str) -> records.Record:
     return read(text.encode())
 
@@ -36,6 +43,32 @@ def test_an_exchange_comes_back_with_all_its_parts() -> None:
     picture = Attachment("image", "海.png", "ab12", "一张海的照片")
     whole = Exchange("20250520-150312", AT, "看这张", "真好看", "stopped", "旅行", "阿明", (picture,))
     assert formats.exchange_from(read(formats.exchange_entry(whole)), FILE, ZONE) == (whole, "")
+
+
+def test_a_record_says_only_what_is_not_usual() -> None:
+    usual = Exchange("20250520-150312", AT, "早", "早呀")
+    row: dict[str, Any] = {"time": AT.isoformat(), "msg": {"user": "早", "char": "早呀"}}
+    assert lean(formats.exchange_entry(usual)) == row
+    odd = replace(
+        usual, status="failed", talk="旅行", speaker="小林", attachments=(Attachment("image", "a.png", "", ""),)
+    )
+    more = {"status": "failed", "talk": "旅行", "speaker": "小林", "attachments": [{"kind": "image", "name": "a.png"}]}
+    assert lean(formats.exchange_entry(odd)) == row | more
+    fact = Fact("f1", AT, FactDraft("用户怕高", ()), (), "model")
+    value = {"text": "用户怕高", "time": AT.isoformat(), "kind": "attribute", "entity": "user", "by": "model"}
+    assert lean(formats.fact_entry(fact)) == value
+    one, thought = episode(Event("用户搬了家", ("a",))), episode(kind="reflection", evidence=("e1",), depth=1)
+    notes = lean(notes_entry(Noted("a", ExchangeNote("搬家", (), "rules"), (thought, one))))
+    assert [one["text"] for one in notes.pop("reflections")] == [EVENT.text]
+    event = {
+        "id": one.id,
+        "text": "用户搬了家",
+        "told": AT.isoformat(),
+        "importance": "0.5",
+        "sources": ["a"],
+        "by": "model",
+    }
+    assert notes == {"text_tag": "搬家", "by": "rules", "events": [event]}
 
 
 def test_an_exchange_that_a_hand_added_needs_no_more_than_its_words() -> None:
@@ -69,6 +102,11 @@ def test_an_exchange_that_cannot_be_read_is_named_with_its_file_and_line(text: s
     assert problem in str(refused.value) and FILE.name in str(refused.value) and refused.value.line == 2
 
 
+def test_what_is_no_attachment_is_left_out() -> None:
+    assert formats.attachments_from([{"kind": "image", "text": None}, "x", 3]) == (Attachment("image", "", "", ""),)
+    assert formats.attachments_from(None) == formats.attachments_from(7) == ()
+
+
 def test_a_hand_edit_shows_in_the_hash_and_a_new_time_does_not() -> None:
     one = Exchange("a", AT, "早", "早呀")
     assert formats.text_hash(one) == formats.text_hash(replace(one, at=AT + timedelta(days=1), talk="x"))
@@ -84,6 +122,13 @@ def test_moechats_own_record_is_read_with_its_time_and_both_sides() -> None:
     exchange, tag = formats.exchange_from(record, FILE, ZONE)
     assert (exchange.user, exchange.char, tag) == ("早\n又一行", "早呀", "问好")
     assert exchange.at == AT + timedelta(seconds=0.5)
+
+
+def test_moechats_record_with_another_key_or_other_words_is_read_as_far_as_it_goes() -> None:
+    whole = "时间：2025-05-20T08:00:00\n    {{user}}：早\n    {{char}}：早呀"
+    for words, at, sides in ((whole, "08:00", ("早", "早呀")), ("只有一句", "12:00", ("只有一句", ""))):
+        exchange, _ = formats.exchange_from(by_hand(f"x1:\n  msg: |\n    {words}\n"), FILE, ZONE)
+        assert (exchange.at, exchange.user.strip(), exchange.char.strip()) == (moment(f"2025-05-20T{at}:00"), *sides)
 
 
 # ---- notes, events and reflections

@@ -1,20 +1,21 @@
-"""The small files of an owner: what was reflected on, what was refused, copies that were left."""
+"""The small files of an owner: what was reflected on, what was refused, names, copies that were left, YAML by hand."""
 
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from moechat.errors import DataError
+from moechat.errors import DataError, DiskError
 from moechat.model import Episode, Event, RefusedItem
-from moechat.store import disk, plain, records
+from moechat.store import disk, formats, plain, records
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines
-from moechat.store.reflections import REFLECTED, Made, Reflected, ReflectionFile
-from tests.houses import Home, moment
+from moechat.store.reflections import REFLECTED, Made, Reflected, ReflectionFile, digest
+from tests.houses import ZONE, Home, moment
 
 AT = moment("2025-05-20T15:00:00")
 THOUGHT = Episode("r1", AT, Event("用户爱户外", ("a", "b")), "reflection", evidence=("e1", "e2"), depth=1)
@@ -88,6 +89,14 @@ def test_where_nothing_goes_nothing_is_written(tmp_path: Path) -> None:
     assert not (tmp_path / disk.REFLECTIONS).exists()
 
 
+def test_what_was_made_is_told_by_its_end_and_its_words() -> None:
+    made = Made.of(replace(THOUGHT, expires=AT + timedelta(days=1)), {"e1": "h"})
+    assert made == Made("r1", {"e1": "h"}, ("a", "b"), (AT + timedelta(days=1)).timestamp())
+    assert Made.of(THOUGHT, {}).expires == math.inf
+    other_words = replace(THOUGHT, event=replace(THOUGHT.event, text="用户爱读书"))
+    assert digest(THOUGHT) == digest(replace(THOUGHT, id="x")) != digest(other_words)
+
+
 # ---- what was refused
 
 
@@ -122,6 +131,30 @@ def test_of_what_was_refused_the_newest_two_hundred_stay_each_with_its_time(home
     assert rows[-2].at == home.clock.now()
 
 
+# ---- old replies, names, copies
+
+
+@pytest.mark.parametrize("note", formats.STORED_NOTICES)
+def test_the_note_that_no_model_is_connected_is_taken_off_an_old_reply(note: str) -> None:
+    assert formats.without_notice(f"我记得。\n\n{note}") == ("我记得。", note)
+    for reply in ("我记得 MOECHAT_API_KEY。", "我记得。 "):
+        assert formats.without_notice(reply) == (reply, "")
+
+
+def test_the_files_of_a_memory_are_named_for_their_days(tmp_path: Path) -> None:
+    days = {"2025-05-20.yaml": date(2025, 5, 20), "memorys/2025-5-2.2.yaml": date(2025, 5, 2), "2025-13-40.yaml": None}
+    assert {name: disk.day_of(name) for name in [*days, "notes.yaml"]} == {**days, "notes.yaml": None}
+    late = datetime.fromisoformat("2025-05-20T23:30:00+00:00")
+    assert disk.notes_file(disk.day_file(late, ZONE)) == "memorys/2025-05-21.notes.yaml"
+    kinds = {name: (disk.is_day_file(name), disk.is_notes(name)) for name in ("a.yaml", "a.notes.yaml", disk.CORE)}
+    assert kinds == {"a.yaml": (True, False), "a.notes.yaml": (False, True), disk.CORE: (False, False)}
+    (tmp_path / disk.DAYS).mkdir()
+    for name in ("2025-05-21.yaml", "2025-05-20.yml", "2025-05-20.notes.yaml", ".2025.yaml", "x.txt", "x.yxml"):
+        (tmp_path / disk.DAYS / name).touch()
+    there = [f"memorys/{name}" for name in ("2025-05-20.notes.yaml", "2025-05-20.yml", "2025-05-21.yaml")]
+    assert list(disk.record_files(tmp_path)) == there
+
+
 def test_copies_that_a_kill_left_are_found_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / disk.DAYS).mkdir()
     left = [
@@ -143,7 +176,45 @@ def test_a_copy_that_cannot_be_finished_is_taken_away(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_disk_answers_is_told_by_its_reason_or_else_in_its_words() -> None:
+    for error, words in ((OSError(5, "bad sector", "log"), "bad sector"), (OSError("odd"), "odd")):
+        with pytest.raises(DiskError, match=words), disk.in_words():
+            raise error
+
+
 # ---- files that people edit too
+
+
+def test_text_stays_text_where_it_is_to_and_what_cannot_be_read_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    with pytest.raises(DataError, match="cannot be read"):
+        plain.text(path)
+    path.write_bytes(b"\xef\xbb\xbfa: no\r\nb: 12\r\n")
+    assert plain.read_yaml(path, as_text=True) == {"a": "no", "b": "12"}
+    assert plain.read_yaml(path) == {"a": False, "b": 12} and plain.text(path) == "a: no\nb: 12\n"
+    path.write_bytes(b"")
+    assert plain.read_yaml(path) is None
+    path.write_bytes(b"a: 1\nb: \xff\n")
+    with pytest.raises(DataError, match="not UTF-8 text; save the file as UTF-8") as refusal:
+        plain.read_yaml(path)
+    assert refusal.value.line == 2
+
+
+def test_where_the_words_of_a_record_stand_is_found_without_reading_the_others() -> None:
+    data = "# 头\na: 早\nb:\n  user: 茶\n  char: 茶\nc: 晚\n'd x': 茶\n".encode()
+    pieces = [data[start:end].decode() for start, end in records.around(data, "茶".encode())]
+    assert pieces == ["b:\n  user: 茶\n  char: 茶\n", "'d x': 茶\n"]
+    assert records.around(data, "头".encode()) == [(0, data.index(b"a:"))]
+    assert records.under(data, "d x") == (data.index(b"'d x'"), len(data))
+    cases = {b"ab: 1\na: 2": (6, 10), b"a:\r\n  x: 1\r\nb: 2\r\n": (0, 12), b"a:b\n": None, b"": None}
+    assert {text: records.under(text, "a") for text in cases} == cases
+
+
+def test_a_list_of_anything_but_text_and_mappings_cannot_be_written() -> None:
+    with pytest.raises(TypeError, match="a list holds text or mappings, not int"):
+        records.entry("a", {"b": [1]})
+    value = {"b": {}, "c": 7, "d": "x: y", "e": "end:"}
+    assert records.entry("a", value).decode() == 'a:\n  b: {}\n  c: 7\n  d: "x: y"\n  e: "end:"\n'
 
 
 def test_an_edited_file_has_another_stamp_and_a_missing_one_has_none(tmp_path: Path) -> None:
