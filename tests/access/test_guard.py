@@ -17,7 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 from moechat.access.guard import NOSNIFF, Door, Guard
 from moechat.access.keys import PASS, Keyring
 from moechat.access.listening import address
-from moechat.access.login import Attempts
+from moechat.access.login import Attempts, browser_name
 from moechat.access.register import FILE, OWNER, Register
 
 HERE, LAN = "http://127.0.0.1:7860", "http://192.168.1.5:7860"
@@ -121,6 +121,16 @@ def test_a_session_names_its_principal(register: Register) -> None:
     at = client(Door(register=register), LAN)
     entered(at, register.new_code("安妮"))
     assert at.get("/").json() == {"whose": "安妮"}
+
+
+def test_a_browser_is_named_in_short() -> None:
+    agents = {
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/120.0 Safari/537.36": "Chrome on Linux",
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1 Safari/604.1": "Safari on iPhone",
+        "Mozilla/5.0 (Windows NT 10.0; rv:120.0) Gecko/20100101 Firefox/120.0": "Firefox on Windows",
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15) Chrome/120.0 Edg/120.0": "Edge on macOS", "curl/8\x07.0": "curl/8.0",
+    }  # fmt: skip
+    assert {agent: browser_name(agent) for agent in agents} == agents
 
 
 def test_the_address_to_open_is_this_machines_own() -> None:

@@ -85,6 +85,13 @@ def test_recall_names_its_fields_and_writes_nothing(moechat: Shell) -> None:
     assert after == files
 
 
+def test_recall_prints_for_people_too(moechat: Shell) -> None:
+    moechat.json("say", "昨天和室友吃了火锅")
+    status, lines, errors = moechat("recall", "昨天我说了什么，5月1日呢", now="2025-05-21T09:00")
+    assert (status, errors) == (0, []) and "5月1日: no record" in lines
+    assert "昨天: 2025-05-20 00:00 – 2025-05-20 23:59" in lines and any("火锅" in line for line in lines)
+
+
 def test_when_gives_local_inclusive_spans_from_arguments_or_lines(
     moechat: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -234,6 +234,15 @@ def test_a_folder_that_holds_only_a_card_opens_as_that_card(home: Home) -> None:
 # ---- lore test
 
 
+def test_lore_test_says_what_fires_and_why(moechat: Shell) -> None:
+    keys = {"lamp": "x", "/(a+)+$/": "y", "z": "z"}
+    path = saved(moechat, "w.json", world(*({"key": [key], "content": text} for key, text in keys.items())))
+    status, lines, errors = moechat("lore", "test", path, "the lamp", "now " + "a" * 4000 + "!", now=None)
+    assert status == 0 and lines[0].startswith("fires w.json#0") and "key: lamp" in lines[0]
+    assert lines[2].startswith("-") and "no key stands there" in lines[2]
+    assert len(errors) == 1 and "too long" in errors[0]
+
+
 def test_lore_fired_says_when_an_entry_came_and_why(moechat: Shell) -> None:
     book = moechat.home.folder / "data_base"
     book.mkdir()

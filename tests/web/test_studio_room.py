@@ -15,7 +15,7 @@ from moechat.house import House, source_files
 from moechat.house.studio import Arrival
 from moechat.house.studio import look as looked_at
 from moechat.store import zips
-from moechat.web import fault_words, memory_room, rooms, studio_page, studio_room
+from moechat.web import author_room, fault_words, memory_room, rooms, studio_page, studio_room
 from moechat.web.clicks import Note, Visit
 from moechat.web.memory_room import MemoryLook
 from moechat.web.rooms import STUDIO, Look
@@ -284,3 +284,10 @@ def test_a_file_with_a_path_in_its_name_lies_in_the_tray_alone(tab: Tab, tmp_pat
     assert brought.path.parent.parent == brought.path.parents[1] and ".." not in brought.path.name
     assert "<script>" not in tab.drawn()
     assert isinstance(looked_at(brought.path), Arrival)
+
+
+def test_a_form_changes_what_was_changed_in_it() -> None:
+    before = {"text": "灯塔", "keywords": "灯塔、楼梯", "place": "海边", "importance": ""}
+    form = {"text": "灯塔", "keywords": "灯塔, 大海", "place": "", "importance": ".8", "unknown": "x"}
+    changes = {"keywords": ["灯塔", "大海"], "place": None, "importance": ".8"}
+    assert author_room.changed("event", form, before) == changes

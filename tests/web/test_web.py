@@ -107,6 +107,17 @@ def test_the_browser_decides_the_language() -> None:
     assert [(accepted, language) for accepted, language in cases if language_of(accepted) != language] == []
 
 
+def test_a_stretch_of_time_is_told_as_short_as_it_can_be() -> None:
+    cases = [
+        ("2025-05-20T00:00", "2025-05-20T23:59:59", "2025年5月20日 周二"),
+        ("2025-05-20T18:00", "2025-05-20T23:59:59", "2025年5月20日 周二 18:00–23:59"),
+        ("2025-05-12T00:00", "2025-05-18T23:59:59", "2025年5月12日–5月18日"),
+        ("2025-02-01T00:00", "2025-02-28T23:59:59", "2025年2月"), ("2024-01-01T00:00", "2024-12-31T23:59:59", "2024年"),
+        ("2025-05-20T18:00", "2025-05-21T05:59:59", "2025年5月20日 周二 18:00 – 2025年5月21日 周三 05:59"),
+    ]  # fmt: skip
+    assert [(start, end, words) for start, end, words in cases if ZH.stretch(at(start), at(end)) != words] == []
+
+
 # ---- drawing
 
 

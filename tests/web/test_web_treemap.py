@@ -1,15 +1,18 @@
-"""Where things go in a picture: a treemap's boxes, and how much text fits."""
+"""Where things go in a picture: a treemap's boxes, a calendar's weeks, and how much text fits."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.web.topic_charts import COLDEST, Box, Canvas, squarified
+from moechat.web.topic_charts import CELL_GAP, COLDEST, LEFT, Box, Canvas, fitted, squarified, weeks
 from moechat.web.words import Words
+from tests.houses import Home, silent
+from tests.web.test_web_rooms import MEMORY_ROOM, TOPIC_ROOM, ZH, drawn, seen
 
 SIZES = st.lists(st.integers(1, 500), min_size=1, max_size=40).map(lambda sizes: sorted(sizes, reverse=True))
 
@@ -48,3 +51,33 @@ def test_a_topic_cools_with_the_days_since_it_was_last_spoken_of() -> None:
 def test_no_room_gives_boxes_without_extent() -> None:
     assert [box.w * box.h for box in squarified([3, 1], Box(0, 0, 0, 50))] == [0, 0]
     assert squarified([], Box(0, 0, 10, 10)) == []
+
+
+def test_a_name_is_cut_where_its_tile_ends() -> None:
+    cases = [("火锅", 40, "火锅"), ("火锅和咖啡", 45, "火锅…"), ("coffee", 30, "co…"), ("火锅", 10, "")]
+    assert [(text, width, rest) for text, width, rest in cases if fitted(text, width, 14) != rest] == []
+
+
+@pytest.mark.parametrize("width", [260, 360, 900, 1100])
+def test_a_calendar_shows_as_many_weeks_as_fit_and_none_before_memory_starts(width: int) -> None:
+    today, days = date(2025, 5, 21), {"2024-01-03": 1, "2025-05-20": 4}
+    screen = weeks(days, today, width)
+    assert screen.first.weekday() == 0 and screen.first <= today <= screen.last
+    assert screen.count * (screen.cell + CELL_GAP) + LEFT <= width + 1e-6
+    assert weeks(days, today, width, back=1).last + timedelta(days=1) == screen.first
+    assert weeks({"2025-05-14": 1}, today, width).first == date(2025, 5, 12)
+
+
+def test_what_has_no_topic_is_none_and_one_alone_is_a_line(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open(silent()) as house:
+        agent = house.agent()
+        assert ZH("nothing_yet") in seen(agent, MEMORY_ROOM) and ZH("no_topics") in seen(agent, TOPIC_ROOM)
+        event = agent.memories.add_event("和室友吃了火锅", topic="日常").id
+        html = drawn(agent, TOPIC_ROOM, ZH)
+        assert "treemap" not in html and "日常" not in html and ZH("untold", n=1) in seen(agent, TOPIC_ROOM)
+        agent.memories.edit_event(event, topic="饮食")
+        html = drawn(agent, TOPIC_ROOM, ZH)
+        assert "treemap" not in html and 'data-topic="饮食"' in html
+        agent.memories.add_event("和妈妈去了公园", topic="出游")
+        html = drawn(agent, TOPIC_ROOM, ZH)
+        assert "treemap" in html and ZH("all_topics") not in html, "there is no way back where nothing was gone into"
