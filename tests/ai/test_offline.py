@@ -55,14 +55,10 @@ def reply(text: str, now: datetime = SOON, character: Character = QINGHE, **requ
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("我讨厌吃什么", "你不喜欢香菜"),
-        ("我住在哪里？", "你住在杭州"),
-        ("我和谁吃了火锅？", "和室友吃了火锅"),
-        ("我不爱吃什么", "你不喜欢香菜"),
-        ("你还记得我吗", "我住在杭州"),
-        ("我跟你说过什么", "我讨厌香菜"),
+        ("我讨厌吃什么", "你不喜欢香菜"), ("我住在哪里？", "你住在杭州"), ("我和谁吃了火锅？", "和室友吃了火锅"),
+        ("我不爱吃什么", "你不喜欢香菜"), ("你还记得我吗", "我住在杭州"), ("我跟你说过什么", "我讨厌香菜"),
     ],
-)
+)  # fmt: skip
 def test_a_question_is_answered_with_the_clause_that_fits_it(question, answer):
     assert answer in reply(question, context=TALK_ZH)
 
@@ -70,12 +66,11 @@ def test_a_question_is_answered_with_the_clause_that_fits_it(question, answer):
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("What food do I hate?", "you dislike coriander"),
-        ("Where do I live?", "you live in Hangzhou"),
+        ("What food do I hate?", "you dislike coriander"), ("Where do I live?", "you live in Hangzhou"),
         ("Who did I have hotpot with?", "i had hotpot with my roommate"),
         ("What did I tell you?", "i live in Hangzhou"),
     ],
-)
+)  # fmt: skip
 def test_a_question_in_english_is_answered_in_english(question, answer):
     assert answer in reply(question, character=WREN, context=TALK_EN).lower().replace("hangzhou", "Hangzhou")
 
@@ -95,6 +90,8 @@ def test_liking_and_disliking_are_never_taken_for_each_other():
     assert "coriander" not in reply("What do I like to eat?", character=WREN, context=TALK_EN)
     likes = [Exchange("e2", TOLD, "我喜欢草莓", "好。")]
     assert "草莓" not in reply("我讨厌什么", context=likes)
+    both = reply("我喜欢什么", context=[*likes, Exchange("e3", SOON, "我喜欢爬山", "好。")])
+    assert "草莓" in both and "爬山" in both, "all that the user likes is told"
 
 
 def test_what_is_asked_of_the_character_is_not_answered_with_the_users_life():
@@ -146,6 +143,17 @@ def test_a_month_later_the_day_is_named_by_its_date():
     assert "5月20日" in answer
     assert "那天" in answer or "你说" in answer
     assert "「我住在杭州，昨天和室友吃了火锅，我讨厌香菜」" in answer
+    year_on, may = MONTH_ON + timedelta(days=365), [day("5月20日", 5, 20)]
+    assert "2025年5月20日" in reply("5月20日吃了什么", year_on, spans=may, hits=[diary(TALK_ZH[0], QINGHE)])
+
+
+def test_facts_are_told_to_the_user_in_small_pieces():
+    for text, asks, who, answer in (
+        ("用户讨厌香菜", "我讨厌吃什么", QINGHE, "你讨厌香菜"), ("The user hates coriander", "What do I hate?", WREN, "ou hate "),
+    ):  # fmt: skip
+        hits = [Hit("core", "profile", "f1", text, 0.9, TOLD)]
+        pieces = list(OfflineModel().stream(ChatRequest([], who, asks, MONTH_ON, hits=hits)))
+        assert answer in "".join(pieces) and len(pieces) > 2 and max(map(len, pieces)) < 40
 
 
 def test_asked_for_a_whole_day_it_enumerates_what_was_said():
@@ -215,22 +223,11 @@ def test_a_question_about_oneself_is_none_for_advice():
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("你好", "greet"),
-        ("谢谢你", "thanks"),
-        ("晚安", "night"),
-        ("再见", "bye"),
-        ("今天好累啊", "tired"),
-        ("我有点难过", "sadness"),
-        ("哈哈哈", "laugh"),
-        ("没什么", "heard"),
-        ("嗯嗯", "yes"),
-        ("生日快乐", "cheer"),
-        ("我想你了", "fond"),
-        ("给我讲个故事吧", "request"),
-        ("…", "empty"),
-        ("", "empty"),
+        ("你好", "greet"), ("谢谢你", "thanks"), ("晚安", "night"), ("再见", "bye"), ("今天好累啊", "tired"),
+        ("我有点难过", "sadness"), ("哈哈哈", "laugh"), ("没什么", "heard"), ("嗯嗯", "yes"), ("生日快乐", "cheer"),
+        ("我想你了", "fond"), ("给我讲个故事吧", "request"), ("…", "empty"), ("", "empty"),
     ],
-)
+)  # fmt: skip
 def test_a_remark_gets_a_line_of_its_kind(text, kind):
     assert reply(text) in [line.format(user="") for line in LINES["zh"][kind]]
 

@@ -194,6 +194,14 @@ def test_naive_and_aware_times_stand_side_by_side() -> None:
     assert [m.most_recent_access_timestamp for m in stream.memories] == [naive, NOW]
 
 
+@pytest.mark.parametrize(
+    ("type_", "kind"), [("O", "observation"), ("Plan", "plan"), ("R", "reflection"), ("p", "plan"), ("x", "x")]
+)
+def test_a_memory_type_is_kept_as_given_and_means_one_kind(type_: str, kind: str) -> None:
+    made = Memory("x", NOW, NOW, type_)
+    assert (made.memory_type, made.kind) == (type_, kind)
+
+
 # ---- importance and vectors are lazy
 
 
@@ -223,6 +231,11 @@ def test_a_subclass_may_embed_by_itself() -> None:
 
     stream = stream_of(Own("a", NOW, NOW, "O"), Own("b", NOW, NOW, "O"))
     assert stream.retrieve_memories(query()).relevance.tolist() == [0.5, 0.5]
+
+
+def test_a_rating_without_a_number_is_a_half_and_said_so(caplog: pytest.LogCaptureFixture) -> None:
+    configure(chat_model=ScriptedModel(answers=["no idea"]))
+    assert Memory("x", NOW, NOW, "O").importance == 0.5 and "no number" in caplog.text
 
 
 def test_without_a_chat_model_importance_is_by_rules_and_reflection_says_what_it_needs() -> None:
@@ -283,6 +296,13 @@ def test_an_unreadable_condensation_leaves_the_first_five_insights() -> None:
     configure(chat_model=ScriptedModel(answers=said))
     _, insights = generate_insight(notes(), 6, 3)
     assert insights == [[(f"Insight {i}", [i]) for i in range(5)]]
+
+
+def test_condensing_asks_the_model_in_the_language_that_is_chosen(configured: ScriptedModel) -> None:
+    configure(language="zh")
+    condense_insights("1. 想念 [0]")
+    prompt = configured.questions[0][0][-1].content
+    assert "请浓缩" in prompt and "1. 想念 [0]" in prompt
 
 
 def test_reflections_point_at_what_is_there() -> None:

@@ -77,6 +77,7 @@ def test_what_is_not_given_is_read_from_the_words() -> None:
     assert (event.status, event.precision, event.sources) == ("done", "day", ("own-1",))
     assert {"小林", "海边"} <= set(event.keywords)
     assert event.place == "" and event.topic
+    assert (made("爷爷去世了").importance, made("吃了一碗面").importance) == (0.9, 0.1)
 
 
 def test_six_keywords_at_most_are_found_in_the_words() -> None:
@@ -123,6 +124,7 @@ def test_a_time_is_a_day_a_moment_a_span_or_words_in_the_zone_of_the_owner(time:
     span = by_hand.span_of(time, NOW)
     assert span == (moment(start), moment(end))
     assert span[0].tzinfo is NOW.tzinfo
+    assert by_hand.span_of("  ", NOW) is None
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,21 @@ def test_v18_takes_the_users_facts_before_others_and_the_newest_first() -> None:
     assert found[0].score == 0.0
 
 
+def test_v22_adds_the_name_to_what_is_told_of_others_and_v23_takes_relations_first() -> None:
+    lily = fact("lily", "开在画廊窗边", keyword="样子", entity="蓝玫瑰")
+    found = search("蓝玫瑰", "画廊", "约定", version="v22", facts=[*FACTS, lily])
+    rows = [("sea", "与主体和客体的关系"), ("lily", "属性"), ("dusk", "记忆画面")]
+    assert [*labels(found).items()] == rows and found[1].text == "蓝玫瑰开在画廊窗边"
+    rows = [("sea", "与主体和客体的关系"), ("food", "用户属性"), ("friend", "特殊实体属性")]
+    assert [*labels(search("约定", "喜好", version="v23")).items()] == rows
+
+
+def test_a_fact_is_returned_once_at_its_first_stage_with_the_words_that_hit_there() -> None:
+    found = search("喜好", "香菜", "小林", version="v18")
+    assert len(ids(found)) == len(set(ids(found)))
+    assert next(one for one in found if one.fact.id == "friend").matched == ("喜好", "小林")  # 香菜: description only
+
+
 def test_a_birthday_told_only_in_a_relation_is_missed_by_v23_and_found_by_v23_es() -> None:
     assert search("生日", version="v23") == []
     (found,) = search("生日")

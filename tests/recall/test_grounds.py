@@ -11,7 +11,10 @@ import yaml
 
 from moechat.agent import Agent
 from moechat.house import House
-from tests.houses import Home, recalled, say
+from moechat.model import Dropped, Hit, Recollection
+from moechat.turn import hit_rows
+from moechat.when import Span
+from tests.houses import Home, moment, recalled, say
 
 KEPT = {"id", "layer", "recipe", "score", "features", "kind", "side", "span", "dropped"}
 SHOWN = {"layer", "recipe", "id", "time", "text", "score", "words", "features", "span", "sources", "kind"}
@@ -66,6 +69,21 @@ def test_the_log_keeps_ids_and_reasons_and_no_words(home: Home, agent: Agent) ->
     assert {key for hit in hits for key in hit} <= KEPT
     written = json.dumps(hits, ensure_ascii=False)
     assert not [word for word in ("风筝", "码头", "小林", "香菜") if word in written]
+
+
+def test_a_row_has_few_digits_the_greatest_parts_and_the_place_of_its_time() -> None:
+    spans = [Span(name, moment("2025-05-20T00:00"), moment("2025-05-20T23:59")) for name in ("今天", "昨天")]
+    parts = {"window": 3.14159, "cosine": 0.123456, "asks": -2.25, "hint": 0.0, "tells": 0.001}
+    talk = Hit("diary", "events", "a", "放风筝", 4.123456, features=parts, words=("风筝",), span=spans[1], side="user")
+    fact = Hit("core", "profile", "f", "讨厌香菜", 0.22134, features={"relevance": 0.22134})
+    thought = Hit("diary", "stream", "r", "爱吃辣", 1.0, episode="reflection")
+    out = Recollection(spans, [talk, fact, thought], [Dropped(talk, "in_context"), Dropped(fact, "budget")])
+    row = {"id": "a", "score": 4.123, "features": {"window": 3.14, "asks": -2.25}, "span": 1}
+    assert hit_rows(out) == [
+        row, {"id": "f", "layer": "core", "recipe": "profile", "score": 0.2213},
+        {"id": "r", "recipe": "stream", "score": 1.0, "kind": "reflection"},
+        row | {"side": "user", "dropped": "in_context"},
+    ]  # fmt: skip
 
 
 def test_a_ground_has_the_words_the_time_and_the_sources_of_its_exchange(home: Home, agent: Agent) -> None:
