@@ -464,6 +464,14 @@ def test_a_second_and_a_third_answer_are_others(text):
     assert len({first, second, reply(text, context=TALK_ZH, earlier=[first, second])}) == 3
 
 
+def test_a_receipt_is_given_once_in_ten_replies():
+    replies: list[str] = []
+    for text in (f"我讨厌{food}" for food in "茶、葱、姜、蒜、鱼、虾、蟹、梨、枣、藕、笋、芹菜、茄子".split("、")):
+        replies.append(reply(text, lately=replies[-9:]))
+    receipts = tuple(line.split("{")[0] for line in LINES["zh"]["noted"])
+    assert [number for number, one in enumerate(replies) if one.startswith(receipts)] == [0, 10]
+
+
 # the sentences
 
 

@@ -64,17 +64,12 @@ def test_an_entry_of_a_card_stands_behind_the_character_unless_it_says_before() 
 @pytest.mark.parametrize(
     ("changes", "field", "value"),
     [
-        ({"text": "new"}, "content", "new"),
-        ({"keys": ["a", "b"]}, "key", ["a", "b"]),
-        ({"enabled": False}, "disable", True),
-        ({"constant": True}, "constant", True),
-        ({"logic": "not_any"}, "selectiveLogic", 2),
-        ({"order": 3}, "order", 3),
-        ({"sticky": None}, "sticky", None),
-        ({"position": "before_char"}, "position", 0),
-        ({"keyword": "T"}, "comment", "T"),
+        ({"text": "new"}, "content", "new"), ({"keys": ["a", "b"]}, "key", ["a", "b"]),
+        ({"enabled": False}, "disable", True), ({"constant": True}, "constant", True),
+        ({"logic": "not_any"}, "selectiveLogic", 2), ({"order": 3}, "order", 3), ({"sticky": None}, "sticky", None),
+        ({"position": "before_char"}, "position", 0), ({"keyword": "T"}, "comment", "T"),
     ],
-)
+)  # fmt: skip
 def test_one_change_changes_one_field(changes: dict[str, Any], field: str, value: Any) -> None:
     before = deepcopy(WORLD_ENTRY)
     assert book.changed(WORLD_ENTRY, "world", changes) == WORLD_ENTRY | {field: value}

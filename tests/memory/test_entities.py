@@ -112,12 +112,6 @@ def test_v22_adds_the_name_to_what_is_told_of_others_and_v23_takes_relations_fir
     assert [*labels(search("约定", "喜好", version="v23")).items()] == rows
 
 
-def test_a_fact_is_returned_once_at_its_first_stage_with_the_words_that_hit_there() -> None:
-    found = search("喜好", "香菜", "小林", version="v18")
-    assert len(ids(found)) == len(set(ids(found)))
-    assert next(one for one in found if one.fact.id == "friend").matched == ("喜好", "小林")  # 香菜: description only
-
-
 def test_a_birthday_told_only_in_a_relation_is_missed_by_v23_and_found_by_v23_es() -> None:
     assert search("生日", version="v23") == []
     (found,) = search("生日")

@@ -212,6 +212,12 @@ def test_latin_words_are_shown_in_any_of_their_forms_and_next_to_any_mark(home: 
     assert not {word for word in words if word.startswith("remember")}
 
 
+def test_the_words_of_a_long_memory_are_shown_up_to_four_hundred_characters(home: Home, agent: Agent) -> None:
+    first, *_ = talked(home, agent, "昨天和小林在码头放了风筝，" + "线很长，" * 200, "今天天气不错", "早")
+    say(agent, "还记得在码头放风筝的事吗")
+    assert {len(str(one["text"])) for one in grounds(agent, first)} == {400}
+
+
 def test_each_kind_of_ground_says_by_which_recipe_it_came_and_what_it_rests_on(home: Home, agent: Agent) -> None:
     said, *_ = talked(home, agent, "我讨厌香菜", "今天天气不错", "早点睡")
     say(agent, "我讨厌吃什么？半舟的码头上，船铃是谁捡到的？")

@@ -15,13 +15,8 @@ from tests.houses import Home, imported, silent
 WENT = "下午那个会又是那套，她当着所有人的面拍桌子，说我交得晚，还说我不用心。"
 LETTER = "she slid it under my door at 6am, two pages, mostly about the dog"
 PAST = (
-    "食堂的豆腐太咸",
-    "楼下又在修路",
-    "想换个窗帘",
-    "lunch was bland",
-    "bought new socks",
-    "the cat sheds everywhere",
-)
+    "食堂的豆腐太咸", "楼下又在修路", "想换个窗帘", "lunch was bland", "bought new socks", "the cat sheds everywhere",
+)  # fmt: skip
 
 
 def read(agent: Agent, by: Author) -> None:

@@ -87,13 +87,8 @@ def test_texts_are_in_the_third_person_and_keep_their_spaces() -> None:
 def test_a_fact_carries_what_core_memory_needs() -> None:
     (home,) = understood("我搬到北京了").facts
     assert (home.kind, home.entity, home.keyword, home.target, home.polarity, home.single) == (
-        "attribute",
-        "user",
-        "住址",
-        "北京",
-        1,
-        True,
-    )
+        "attribute", "user", "住址", "北京", 1, True,
+    )  # fmt: skip
     (sister,) = understood("我妹妹叫小雨").facts
     assert (sister.kind, sister.keyword, sister.target) == ("relation", "妹妹", "小雨")
 
@@ -114,16 +109,11 @@ def test_what_the_character_says_is_nobody_s_fact() -> None:
 @pytest.mark.parametrize(
     ("text", "tag"),
     [
-        ("你好", "日常闲聊"),
-        ("哈哈哈", "日常闲聊"),
-        ("晚安", "日常闲聊"),
-        ("吃了火锅", "用户说吃了火锅"),
-        ("我昨天看了电影", "用户说昨天看了电影"),
-        ("hello", "small talk"),
-        ("How are you?", "small talk"),
+        ("你好", "日常闲聊"), ("哈哈哈", "日常闲聊"), ("晚安", "日常闲聊"), ("吃了火锅", "用户说吃了火锅"),
+        ("我昨天看了电影", "用户说昨天看了电影"), ("hello", "small talk"), ("How are you?", "small talk"),
         ("I adopted a cat yesterday", "The user says: they adopted a cat yesterday"),
     ],
-)
+)  # fmt: skip
 def test_an_exchange_is_tagged_in_one_sentence(text: str, tag: str) -> None:
     assert understood(text).tags == {"x1": tag}
 
@@ -333,19 +323,13 @@ def test_plain_sentences_are_kept_as_they_are_told(text: str, facts: list[str]) 
 @pytest.mark.parametrize(
     "text",
     [
-        "跟小邱去灵山湖边走了一圈，一只鸟也没拍到",
-        "阿宽把碗打了，我妈骂了他一晚上",
-        "头回上课，教练姓佟，嗓门大得吓人",
-        "下班咯",
-        "同小凡吃了碗面，原来人家有女朋友",
-        "外面那家卖豆浆的又涨价了",
-        "91 on the mock!!! big joe nearly cried",
-        "45 quid for parking on harrow road, i was gone ten minutes",
-        "lost my phone. think i left it at the bus station",
-        "got the new hearing aid fitted, everything rustles",
+        "跟小邱去灵山湖边走了一圈，一只鸟也没拍到", "阿宽把碗打了，我妈骂了他一晚上",
+        "头回上课，教练姓佟，嗓门大得吓人", "下班咯", "同小凡吃了碗面，原来人家有女朋友", "外面那家卖豆浆的又涨价了",
+        "91 on the mock!!! big joe nearly cried", "45 quid for parking on harrow road, i was gone ten minutes",
+        "lost my phone. think i left it at the bus station", "got the new hearing aid fitted, everything rustles",
         "second viewing was in ashby, black walls and a smell of dog",
         "stopping at hers so i'm seeing to her parrot, Clyde",
     ],
-)
+)  # fmt: skip
 def test_what_a_story_names_is_no_fact_of_the_user(text: str) -> None:
     assert [fact.text for fact in understood(text).facts] == []

@@ -103,7 +103,7 @@ def test_an_exchange_that_cannot_be_read_is_named_with_its_file_and_line(text: s
 
 
 def test_what_is_no_attachment_is_left_out() -> None:
-    assert formats.attachments_from([{"kind": "image", "text": None}, "x", 3]) == (Attachment("image", "", "", ""),)
+    assert formats.attachments_from([{"kind": "image", "name": None}, "x", 3]) == (Attachment("image", "", "", ""),)
     assert formats.attachments_from(None) == formats.attachments_from(7) == ()
 
 

@@ -144,17 +144,13 @@ def test_what_only_the_character_said_is_no_fact_of_the_user() -> None:
 @pytest.mark.parametrize(
     ("message", "quote", "is_sure"),
     [
-        ("我住在杭州", "我住在杭州", True),
-        ("我住在杭州，租的房子", "住在杭州", True),
-        ("Ｉ live in Hangzhou!", "i live in hangzhou", True),
-        ("我住在杭州", "", False),
-        ("我住在杭州", "我住在西湖边", False),
-        ("我要是住在杭州就好了", "我要是住在杭州", False),
-        ("我住在杭州吗？", "我住在杭州", False),
-        ("小林说“我住在杭州”", "我住在杭州", False),
+        ("我住在杭州", "我住在杭州", True), ("我住在杭州，租的房子", "住在杭州", True),
+        ("Ｉ live in Hangzhou!", "i live in hangzhou", True), ("我住在杭州", "", False),
+        ("我住在杭州", "我住在西湖边", False), ("我要是住在杭州就好了", "我要是住在杭州", False),
+        ("我住在杭州吗？", "我住在杭州", False), ("小林说“我住在杭州”", "我住在杭州", False),
         ("大家都以为我住在杭州", "我住在杭州", False),
     ],
-)
+)  # fmt: skip
 def test_a_fact_is_told_as_what_is_so_only_with_words_of_the_users_that_were_said_in_earnest(
     message: str, quote: str, is_sure: bool
 ) -> None:
@@ -371,18 +367,12 @@ def test_values_in_other_words_are_read() -> None:
         "exchanges": [{"id": "[1]", "tag": "用户讨厌香菜"}],
         "facts": [
             {
-                "text": "用户讨厌香菜",
-                "entity": "用户",
-                "keyword": "喜好",
-                "target": "香菜",
-                "polarity": "negative",
-                "single": "否",
-                "sources": "1",
-                "kind": "属性",
+                "text": "用户讨厌香菜", "entity": "用户", "keyword": "喜好", "target": "香菜", "polarity": "negative",
+                "single": "否", "sources": "1", "kind": "属性",
             }
         ],
         "events": [{"text": "用户吃了香菜", "importance": "7/10", "sources": 1, "happened": None}],
-    }
+    }  # fmt: skip
     understanding = understand(answering(json.dumps(loose, ensure_ascii=False)), exchange("我讨厌香菜"))
     assert understanding.tags == {"x1": "用户讨厌香菜"}
     assert understanding.facts[0].polarity == -1 and understanding.facts[0].kind == "attribute"

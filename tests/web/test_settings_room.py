@@ -10,6 +10,7 @@ from moechat.errors import ConfigError, DataError, NotFound
 from moechat.house import House
 from moechat.settings.config import DIAL
 from moechat.settings.service_keys import FILE
+from moechat.store.usage import TurnCost
 from moechat.web import settings_room
 from moechat.web.clicks import Action, Visit
 from moechat.web.settings_room import SettingsLook, SettingsOutcome
@@ -103,6 +104,20 @@ def test_a_hand_in_the_settings_is_followed_at_the_next_message_and_a_bad_value_
         edit(home.config, "lots of them", "700")
         assert house.config.chat.context_tokens == 700
         assert house.settings.problem is None
+
+
+def test_tinkerers_see_what_the_models_cost_and_the_scores_of_the_last_messages(tmp_path: Path) -> None:
+    with Home.build(tmp_path).open() as house:
+        agent = house.agent()
+        assert "usage" not in settings_room.drawn(Visit(house, agent, ZH), SettingsLook())
+        agent.store.usage.count(agent.now().date(), "reply", TurnCost(120, 30, 60, 90, 100))
+        drawn = settings_room.drawn(Visit(house, agent, ZH), SettingsLook())
+        assert "<td>2025-05-20</td><td>回复</td><td>1</td><td>120</td><td>30</td><td>50%</td><td>90%</td>" in drawn
+        for text in ("我讨厌香菜", "我讨厌吃什么"):
+            say(agent, text)
+        agent.finish()
+        plot = settings_room.drawn(Visit(house, agent, ZH), do(house, {"do": "plot"})[0])
+        assert "<circle" in plot and plot.count('class="now"') == 3
 
 
 def test_a_prompt_is_changed_in_the_page_and_its_default_restored(tmp_path: Path) -> None:

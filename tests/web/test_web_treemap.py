@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.web.topic_charts import CELL_GAP, COLDEST, LEFT, Box, Canvas, fitted, squarified, weeks
+from moechat.web.topic_charts import CELL, CELL_GAP, COLDEST, LEFT, Box, Canvas, fitted, squarified, weeks
 from moechat.web.words import Words
 from tests.houses import Home, silent
 from tests.web.test_web_rooms import MEMORY_ROOM, TOPIC_ROOM, ZH, drawn, seen
@@ -63,7 +63,7 @@ def test_a_calendar_shows_as_many_weeks_as_fit_and_none_before_memory_starts(wid
     today, days = date(2025, 5, 21), {"2024-01-03": 1, "2025-05-20": 4}
     screen = weeks(days, today, width)
     assert screen.first.weekday() == 0 and screen.first <= today <= screen.last
-    assert screen.count * (screen.cell + CELL_GAP) + LEFT <= width + 1e-6
+    assert screen.cell >= CELL and screen.count * (screen.cell + CELL_GAP) + LEFT <= width + 1e-6
     assert weeks(days, today, width, back=1).last + timedelta(days=1) == screen.first
     assert weeks({"2025-05-14": 1}, today, width).first == date(2025, 5, 12)
 
