@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moechat.compat import generative_agents as original
 from moechat.compat.concept_nodes import ConceptNode
 from moechat.compat.generative_agents import (
     AssociativeMemory,
@@ -222,19 +221,10 @@ def test_among_equals_the_most_recently_accessed_is_first():
     assert new_retrieve(persona, ["a"], 3)["a"] == [nodes[0], nodes[3], nodes[2]]
 
 
-def test_one_node_alone_scores_half_of_everything_with_the_defaults_of_the_seed():
-    scratch = original.Scratch(curr_time=BORN + timedelta(days=1))
-    assert (scratch.recency_w, scratch.relevance_w, scratch.importance_w, scratch.recency_decay) == (1, 1, 1, 0.99)
-    persona = original.Persona("Ann", AssociativeMemory(), scratch)
-    event(persona.a_mem)
-    assert [score for _, score in ranked(persona, "a")] == [2.75]
-
-
 def test_a_focal_point_that_is_no_key_needs_an_embedder_of_the_same_model():
     persona = Persona()
     event(persona.a_mem, "aab", vector=None)
-    assert persona.a_mem.lacking() == ["aab"]
-    assert persona.a_mem.embed(TwoNumbers()) == 1
+    assert persona.a_mem.lacking() == ["aab"] and persona.a_mem.embed(TwoNumbers()) == 1
     assert len(new_retrieve(persona, ["ab"], embedder=TwoNumbers())["ab"]) == 1
     with pytest.raises(EmbeddingError, match="pass new_retrieve the embedder"):
         new_retrieve(persona, ["ab"])
@@ -388,13 +378,14 @@ def write(folder: Path, **changed: object) -> Path:
 @pytest.mark.parametrize(
     "given",
     [
-        {"filling": None}, {"filling": "only what was said"},
+        {"filling": None},
+        {"filling": "only what was said"},
         {"filling": [["Ann", "hello"], ["Bo", "hi"]], "type": "chat"},
         {"filling": [], "description": "this is blank", "type": "thought", "depth": 1},
         {"expiration": "2023-03-15 00:00:00", "last_accessed": "2023-02-13 00:00:00"},
         {"predicate": None, "object": None, "mood": "a key of a fork"},
     ],
-)  # fmt: skip
+)
 def test_what_trips_loaders_is_read_and_written_back(given, tmp_path):
     memory = AssociativeMemory(write(tmp_path, **given))
     before = json.loads((tmp_path / "nodes.json").read_text("utf-8"))
@@ -430,7 +421,7 @@ def test_several_nodes_share_one_vector_and_old_ids_may_have_gaps(tmp_path):
         ({"description": None}, "description = None: expects text"),
         ({"depth": -1}, "depth = -1: expects a whole number"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_node_is_named_with_its_key_and_what_to_write(changed, told, tmp_path):
     with pytest.raises(DataError) as error:
         AssociativeMemory(write(tmp_path, **changed))
@@ -440,7 +431,8 @@ def test_a_broken_node_is_named_with_its_key_and_what_to_write(changed, told, tm
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("nodes.json", "{", "line 1: not JSON"), ("nodes.json", "[]", "expected a JSON object"),
+        ("nodes.json", "{", "line 1: not JSON"),
+        ("nodes.json", "[]", "expected a JSON object"),
         ("nodes.json", '{"node_1": 3}', "node_1 = 3: a node is an object"),
         ("nodes.json", '{"node_1": {}}', "node_1 has no type"),
         ("nodes.json", '{"node_1": {}, "node_1": {}}', "'node_1' is there twice"),
@@ -449,14 +441,13 @@ def test_a_broken_node_is_named_with_its_key_and_what_to_write(changed, told, tm
         ("embeddings.json", '{"tea": "vector"}', "'tea' = 'vector': expects a list of numbers"),
         ("embeddings.json", '{"tea": [1, 2], "cake": [1]}', "'cake' has 1 numbers: the others have 2"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_file_is_named_with_what_is_wrong(name, text, told, tmp_path):
     write(tmp_path)
     (tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(DataError) as error:
         AssociativeMemory(tmp_path)
-    assert name in str(error.value)
-    assert told in str(error.value)
+    assert name in str(error.value) and told in str(error.value)
 
 
 def test_a_folder_without_nodes_says_what_is_expected(tmp_path):

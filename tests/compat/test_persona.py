@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from moechat.clock import SetClock
-from moechat.compat.generative_agents import AssociativeMemory, new_retrieve
+from moechat.compat.generative_agents import AssociativeMemory, Persona, Scratch, new_retrieve, ranked
 from moechat.compat.persona import import_persona, language_of, read_persona
 from moechat.errors import DataError
 from moechat.model import Episode
@@ -246,3 +246,11 @@ def test_the_saved_personas_come_whole_and_read_again_without_a_problem(folder, 
         len(node.filling or ()) for node in nodes.values() if node.type == "thought"
     )
     assert load_character(made, Config()).language == language
+
+
+def test_one_node_alone_scores_half_of_everything_with_the_defaults_of_the_seed() -> None:
+    scratch = Scratch(curr_time=BORN + timedelta(days=1))
+    assert (scratch.recency_w, scratch.relevance_w, scratch.importance_w, scratch.recency_decay) == (1, 1, 1, 0.99)
+    memory = AssociativeMemory()
+    memory.add_event(BORN, None, "Ann", "drinks", "tea", "a", ["tea"], 5, ("a", [1.0, 0.0]), [])
+    assert [score for _, score in ranked(Persona("Ann", memory, scratch), "a")] == [2.75]

@@ -106,6 +106,14 @@ def test_whom_one_brings_into_a_talk_is_limited_by_ones_pass(tmp_path: Path) -> 
         assert [one["character"] for one in muted["members"] if one["muted"]] == [NAMES[1]]
 
 
+def test_an_edit_of_all_keys_empties_those_that_are_left_out(agent: Agent) -> None:
+    fields = {"place": "灵隐寺", "keywords": ["寺"], "topic": "旅行", "happened": "2025-05-01"}
+    [made] = perform(owner.VERBS["add"], agent, {"type": "event", "text": "去了灵隐寺", "fields": fields})
+    [after] = perform(owner.VERBS["edit-all"], agent, {"id": made.id, "text": "去了寺里", "fields": {"topic": "旅行"}})
+    event = agent.memories.events([after.id])[0].event
+    assert (event.text, event.place, event.keywords, event.topic, event.happened) == ("去了寺里", "", (), "旅行", None)
+
+
 def test_a_change_is_taken_back_and_memories_become_one(agent: Agent) -> None:
     made = [
         perform(owner.VERBS["add"], agent, {"type": "fact", "text": text})[0] for text in ("我喜欢猫", "我喜欢小猫")
