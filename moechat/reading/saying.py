@@ -32,7 +32,7 @@ SAYINGS, FITTED, LIMITS, MATTERS = (
     Path(__file__).with_name(name) for name in ("sayings", "kinds.npz", "limits", "matters")
 )
 DANGER, DANGER_OTHER, EVERYDAY, UNKNOWN = "danger", "danger_other", "everyday", ""
-LONGEST = 300  # Of a longer text so many characters are read word by word, the first and the last.
+LONGEST = 300  # Of a longer text so many characters are read, the first and the last.
 # How much each reading counts, chosen on a hand that was left out; no chance counts as less than ``LEAST``.
 READ, NEAR, LEAST = 0.5, 7.0, 1e-4
 # From these log odds on danger is heard, of the user or of another, and from the last on a message is near it; so much of them
@@ -88,10 +88,11 @@ def load() -> Kinds:
 @lru_cache(maxsize=512)
 def chances(text: str) -> Mapping[str, float]:
     """The chance of each kind, one in sum; nothing where nothing can be weighed."""
+    text = both_ends(text, LONGEST)
     if not (scores := nearness.near(SAYINGS, text)):
         return {}
     with builtin().one_thread():
-        read = load().chances(both_ends(text, LONGEST))
+        read = load().chances(text)
     of = np.array([scores[kind] for kind in load().kinds], np.float32)
     both = _shares(READ * np.log(read + LEAST) + NEAR * of, 0)
     return dict(zip(load().kinds, both.tolist(), strict=True))
@@ -150,7 +151,7 @@ def _saying(text: str) -> Saying:
     if not likely:
         return Saying(by_words, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
     sentences = _sentences(text)
-    grave = {kind: _grave(kind, sentences or (text,)) for kind in HEARD}
+    grave = _gravest(sentences or (text,))
     is_heard = by_words or any(grave[kind] >= bar for kind, bar in HEARD.items())
     kind = max(grave, key=grave.__getitem__) if is_heard else _kind(likely)
     scores = nearness.near(SAYINGS, text)
@@ -160,21 +161,23 @@ def _saying(text: str) -> Saying:
     return Saying(kind, parts, by_words != UNKNOWN, is_faint, likely[kind] >= SURE, is_near)
 
 
-def _grave(kind: str, sentences: tuple[str, ...]) -> float:
-    """The log odds that the gravest sentence is of a kind of danger, by itself and with its neighbours, less the more sentences
-    there are: the gravest of many is grave by chance."""
-    likely = {at: chances(sentences[at])[kind] for at in _nearest_danger(sentences)}
-    gravest = max(likely, key=likely.__getitem__)
-    around = chances("\n".join(sentences[max(0, gravest - 1) : gravest + 2]))[kind]
-    log_odds = (1 - AROUND) * _log_odds(likely[gravest]) + AROUND * _log_odds(around)
-    return log_odds - math.log(len(sentences)) / 2
+def _gravest(sentences: tuple[str, ...]) -> dict[str, float]:
+    """The log odds that the gravest sentence is of each kind of danger, by itself and with its neighbours, less the more
+    sentences there are: the gravest of many is grave by chance."""
+    read = {at: chances(sentences[at]) for at in _nearest_danger(sentences)}
+    grave, by_chance = dict[str, float](), math.log(len(sentences)) / 2
+    for kind in HEARD:
+        _, at = max((of[kind], at) for at, of in read.items())
+        around = chances("\n".join(sentences[max(0, at - 1) : at + 2]))
+        log_odds = (1 - AROUND) * _log_odds(read[at][kind]) + AROUND * _log_odds(around[kind])
+        grave[kind] = log_odds - by_chance
+    return grave
 
 
 def _log_odds(chance: float) -> float:
     return math.log(max(chance, LEAST) / max(1 - chance, LEAST))
 
 
-@lru_cache(maxsize=512)
 def _nearest_danger(sentences: tuple[str, ...]) -> list[int]:
     """The places of the few sentences that lie nearer to danger than to all else."""
     if len(sentences) <= MOST_READ or not (fitted := nearness.fitted(SAYINGS)):
