@@ -88,11 +88,10 @@ def load() -> Kinds:
 @lru_cache(maxsize=512)
 def chances(text: str) -> Mapping[str, float]:
     """The chance of each kind, one in sum; nothing where nothing can be weighed."""
-    text = both_ends(text, LONGEST)
-    if not (scores := nearness.near(SAYINGS, text)):
+    if not (scores := weighed(text)):
         return {}
     with builtin().one_thread():
-        read = load().chances(text)
+        read = load().chances(both_ends(text, LONGEST))
     of = np.array([scores[kind] for kind in load().kinds], np.float32)
     both = _shares(READ * np.log(read + LEAST) + NEAR * of, 0)
     return dict(zip(load().kinds, both.tolist(), strict=True))
@@ -138,7 +137,7 @@ def saying(text: str) -> Saying:
 
 def weighed(text: str) -> Mapping[str, float]:
     """How near a message lies to each kind of saying; nothing where nothing can be weighed. Raises EmbeddingError."""
-    return nearness.near(SAYINGS, _plain(text))
+    return nearness.near(SAYINGS, both_ends(_plain(text), LONGEST))
 
 
 def _plain(text: str) -> str:
@@ -154,7 +153,7 @@ def _saying(text: str) -> Saying:
     grave = _gravest(sentences or (text,))
     is_heard = by_words or any(grave[kind] >= bar for kind, bar in HEARD.items())
     kind = max(grave, key=grave.__getitem__) if is_heard else _kind(likely)
-    scores = nearness.near(SAYINGS, text)
+    scores = weighed(text)
     is_faint = scores[EVERYDAY] > scores[kind]
     is_near = max(grave.values()) >= NEAR_DANGER or bool(by_words)
     parts = tuple(first_and_last(sentences, MOST_SENTENCES))
