@@ -150,7 +150,7 @@ def _saying(text: str) -> Saying:
     if not likely:
         return Saying(by_words, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
     sentences = _sentences(text)
-    grave = _gravest(sentences or (text,))
+    grave = _gravest(sentences, likely)
     is_heard = by_words or any(grave[kind] >= bar for kind, bar in HEARD.items())
     kind = max(grave, key=grave.__getitem__) if is_heard else _kind(likely)
     scores = weighed(text)
@@ -160,15 +160,16 @@ def _saying(text: str) -> Saying:
     return Saying(kind, parts, by_words != UNKNOWN, is_faint, likely[kind] >= SURE, is_near)
 
 
-def _gravest(sentences: tuple[str, ...]) -> dict[str, float]:
+def _gravest(sentences: tuple[str, ...], whole: Mapping[str, float]) -> dict[str, float]:
     """The log odds that the gravest sentence is of each kind of danger, by itself and with its neighbours, less the more
-    sentences there are: the gravest of many is grave by chance."""
-    read = {at: chances(sentences[at]) for at in _nearest_danger(sentences)}
-    grave, by_chance = dict[str, float](), math.log(len(sentences)) / 2
+    sentences there are: the gravest of many is grave by chance. ``whole`` are the chances of the message."""
+    read = {at: chances(sentences[at]) for at in _nearest_danger(sentences)} or {0: whole}
+    grave, by_chance = dict[str, float](), math.log(len(sentences) or 1) / 2
     for kind in HEARD:
         _, at = max((of[kind], at) for at, of in read.items())
-        around = chances("\n".join(sentences[max(0, at - 1) : at + 2]))
-        log_odds = (1 - AROUND) * _log_odds(read[at][kind]) + AROUND * _log_odds(around[kind])
+        around = sentences[max(0, at - 1) : at + 2]
+        beside = chances("\n".join(around)) if around != sentences else whole
+        log_odds = (1 - AROUND) * _log_odds(read[at][kind]) + AROUND * _log_odds(beside[kind])
         grave[kind] = log_odds - by_chance
     return grave
 

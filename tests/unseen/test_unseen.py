@@ -79,10 +79,11 @@ MEASURES = {
     "eat": sayings.eating, "findings": findings, "boundaries": limits, "moved": moves, "ends": ends,
     "long": long,
 }  # fmt: skip
+SLOW = frozenset({"ends", "long"})
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "ends" else name for name in MEASURES]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in MEASURES]
 )
 def test_no_unseen_set_falls_below_what_it_showed(name: str) -> None:
     rows = list(map(json.loads, (HERE / f"{name}.jsonl").read_text("utf-8").splitlines()))
