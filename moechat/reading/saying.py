@@ -44,8 +44,9 @@ MOST_SENTENCES = 12  # These of a message are weighed one by one, the first and 
 MOST_READ = 4  # So many of all, those nearest to danger, are read word by word for it.
 # These kinds of saying are of pain: they are met with care.
 HARM = frozenset({"hurt", "quarrel", DANGER, DANGER_OTHER})
+_STOPS = r".!?。！？\n…;；"
 # Whoever goes on without a stop is weighed part by part, each of whole words where there are any.
-_SENTENCE = re.compile(r"[^.!?。！？\n…;；]{1,120}(?![^\s,，、.!?。！？\n…;；])|[^.!?。！？\n…;；]{1,120}")
+_SENTENCE = re.compile(rf"[^{_STOPS}]{{1,120}}(?![^\s,，、{_STOPS}])|[^{_STOPS}]{{1,120}}")
 _QUOTED = re.compile(r"[“「『\"《][^“”「」『』\"《》]{0,500}[”」』\"》]")  # the innermost marks
 _CARE_KEYWORDS = frozenset("过敏 健康 疾病 allergy health".split())
 _FORMS = patterns(Path(__file__).with_name("asking.ini"))["asking"]
@@ -169,23 +170,23 @@ def _gravest(sentences: tuple[str, ...], whole: Mapping[str, float]) -> dict[str
         _, at = max((of[kind], at) for at, of in read.items())
         around = sentences[max(0, at - 1) : at + 2]
         beside = chances("\n".join(around)) if around != sentences else whole
-        log_odds = (1 - AROUND) * _log_odds(read[at][kind]) + AROUND * _log_odds(beside[kind])
-        grave[kind] = log_odds - by_chance
+        grave[kind] = (1 - AROUND) * log_odds(read[at][kind]) + AROUND * log_odds(beside[kind]) - by_chance
     return grave
 
 
-def _log_odds(chance: float) -> float:
+def log_odds(chance: float) -> float:
+    """Its natural logarithm of odds; neither it nor its opposite counts as less than ``LEAST``."""
     return math.log(max(chance, LEAST) / max(1 - chance, LEAST))
 
 
-def _nearest_danger(sentences: tuple[str, ...]) -> list[int]:
+def _nearest_danger(sentences: Sequence[str]) -> list[int]:
     """The places of the few sentences that lie nearer to danger than to all else."""
-    if len(sentences) <= MOST_READ or not (fitted := nearness.fitted(SAYINGS)):
-        return list(range(len(sentences)))
-    scores, of_danger = fitted.scores(sentences), np.isin(fitted.kinds, (DANGER, DANGER_OTHER))
-    nearer = scores[:, of_danger].max(axis=1) - scores[:, ~of_danger].max(axis=1)
-    places: list[int] = np.argsort(-nearer, kind="stable")[:MOST_READ].tolist()
-    return places
+
+    def farther(at: int) -> float:
+        scores = weighed(sentences[at])
+        return max(scores[kind] for kind in scores if kind not in HEARD) - max(scores[kind] for kind in HEARD)
+
+    return sorted(range(len(sentences)), key=farther)[:MOST_READ]
 
 
 def _kind(likely: Mapping[str, float]) -> str:

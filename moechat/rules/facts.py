@@ -4,7 +4,6 @@ its clause, and the sentence that it is kept as. The tables have the sentences u
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,9 +13,9 @@ from moechat.model import FactDraft
 from moechat.reading import frames
 from moechat.reading.frames import Value
 from moechat.reading.matter import matter
-from moechat.reading.saying import mark, told_of
+from moechat.reading.saying import log_odds, mark, told_of
 from moechat.rules import body, foods
-from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause, letters_of
+from moechat.rules.clause import OTHER, SENTENCE, UNKNOWN, USER, Clause, letters_of
 from moechat.rules.table import Language, PatternTable, table
 from moechat.rules.values import OWN, Speech, age_of, day_of
 from moechat.when.names import has_han
@@ -45,7 +44,6 @@ _JOINT = re.compile(r"(?<=\w), (?:and )?|(?<=\w) and (?=\w)|、|(?<=[一-龥]{2}
 _BREAK = re.compile(r"[.!?,;。！？，；\n]")
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.I)
 _COUNT = re.compile(r"^一[家个名位间所](?=[一-龥]{2})")
-_SENTENCE = re.compile(r"[^.!?。！？\n…;；]+")
 _SMALL = re.compile(r"(?<![\w'’])(?!(?:an?|the|of|in|on|at|upon|near|outside|and|for)\b)[a-z]")
 
 
@@ -206,15 +204,14 @@ def _is_plain(value: Value, words: str, clause: Clause, message: Speech) -> bool
         return True
     if value.kind in _TASTES:
         return value.score >= LIKED or clause.whose == USER
-    sentence = next(one[0] for one in _SENTENCE.finditer(words) if one.end() > value.start)
+    sentence = next(one[0] for one in SENTENCE.finditer(words) if one.end() > value.start)
     if value.kind == "birthday":
         return message.patterns["of_birth"].search(sentence) is not None
     own, of_other = told_of(sentence, also="greeting" if value.kind == "name" else "")
     if value.kind in _OF_BODY:
         return clause.whose != UNKNOWN or of_other < LIKELY
     is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
-    score = min(value.score, SUREST)
-    plain = math.log(score / (1 - score)) / 2 + 2 * (own + of_other * is_persons)
+    plain = log_odds(min(value.score, SUREST)) / 2 + 2 * (own + of_other * is_persons)
     return plain + (clause.whose == USER or is_persons) >= PLAIN
 
 
