@@ -79,11 +79,14 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path) -> Iterator[Home]:
     """A data folder with one character, as ``tests.houses`` builds it."""
     from tests.houses import Home  # here: it loads BLAS, which is to find the setting above
 
-    return Home.build(tmp_path)
+    home = Home.build(tmp_path)
+    yield home
+    for store in home.stores:
+        store.close()
 
 
 @pytest.fixture
@@ -108,11 +111,9 @@ def language(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def store(home: Home) -> Iterator[FileStore]:
+def store(home: Home) -> FileStore:
     """The memory of its default user, without an agent."""
-    store = home.store()
-    yield store
-    store.close()
+    return home.store()
 
 
 @pytest.fixture(scope="session")

@@ -70,6 +70,7 @@ class Home:
     config: Path
     clock: SetClock
     embedder: HashEmbedder = field(default_factory=lambda: HashEmbedder(DIM))
+    stores: list[FileStore] = field(default_factory=list)  # The fixture ``home`` closes them with the test.
 
     @classmethod
     def build(cls, folder: Path, *, character: dict[str, Any] | None = None, now: str = START, **sections: Any) -> Home:
@@ -111,7 +112,8 @@ class Home:
         return House(self.data, self.config, **(own | options))
 
     def store(self) -> FileStore:
-        return FileStore(self.folder, clock=self.clock, zone=ZONE)
+        self.stores.append(FileStore(self.folder, clock=self.clock, zone=ZONE))
+        return self.stores[-1]
 
 
 @contextmanager

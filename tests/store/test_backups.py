@@ -88,7 +88,6 @@ def test_a_memory_that_is_used_meanwhile_is_packed_as_it_is_at_the_end(home: Hom
     assert packed.testzip() is None and len(set(packed.namelist())) == len(packed.namelist())
     assert packed.read("state.jsonl") == target.seen
     assert packed.read("log.jsonl") == (home.folder / "log.jsonl").read_bytes()
-    store.close()
 
 
 def test_a_quiet_program_makes_one_by_itself(home: Home) -> None:

@@ -66,7 +66,6 @@ def test_a_file_cut_further_up_gets_all_back_that_stood_after_the_cut(home: Home
     store = home.store()
     assert path.read_bytes() == whole
     assert held(store, ids) == ["第一轮", "第二轮", LINES]
-    store.close()
 
 
 @pytest.mark.parametrize("share", [0, 0.3, 0.8, 1])
@@ -77,11 +76,9 @@ def test_zeros_at_the_end_of_a_file_are_damage(home: Home, share: float) -> None
     store = home.store()
     assert path.read_bytes() == whole
     assert held(store, ids) == ["第一轮", "第二轮", LINES]
-    store.close()
 
 
-def test_a_correction_that_a_damaged_log_lost_comes_from_the_day_file(home: Home) -> None:
-    store = home.store()
+def test_a_correction_that_a_damaged_log_lost_comes_from_the_day_file(home: Home, store: FileStore) -> None:
     id_ = told(store, home.clock, "我的猫叫旧名", settle=True)
     store.log.correct(id_, user="我的猫叫新名")
     store.close()
@@ -93,7 +90,6 @@ def test_a_correction_that_a_damaged_log_lost_comes_from_the_day_file(home: Home
     again.log.settle()
     assert held(again, [id_]) == ["我的猫叫新名"]
     assert [exchange.user for exchange in again.exchanges.of([id_]).values()] == ["我的猫叫新名"]
-    again.close()
 
 
 def test_words_that_the_log_no_longer_has_come_from_the_cache(home: Home) -> None:
@@ -105,7 +101,6 @@ def test_words_that_the_log_no_longer_has_come_from_the_cache(home: Home) -> Non
     still(path, whole[:-10])
     store.follow()
     assert path.read_bytes() == whole
-    store.close()
 
 
 def without_last_words(data: bytes) -> bytes:
@@ -125,7 +120,6 @@ def test_a_hand_that_shortens_words_has_corrected_them(home: Home, change: Calla
     assert path.read_bytes() == change(whole)
     assert store.exchanges.get(ids[-1]).user == ("我住在杭州" if change is without_last_line else "我住在杭州\n昨天")
     assert store.problems == []
-    store.close()
 
 
 def test_a_reply_shortened_by_hand_at_the_end_of_the_file_stays_short(home: Home) -> None:
@@ -136,7 +130,6 @@ def test_a_reply_shortened_by_hand_at_the_end_of_the_file_stays_short(home: Home
     still(path, path.read_bytes().replace("\n      第二行".encode(), b""))
     store = home.store()
     assert store.exchanges.get(id_).char == "第一行"
-    store.close()
 
 
 # ---- facts, which the cache has as well
@@ -194,7 +187,6 @@ def test_no_fact_is_written_into_a_file_that_may_be_on_its_way_to_the_disk(home:
     store.findings.put([mine])
     assert path.read_bytes().startswith(whole)
     assert len(store.findings.facts()) == 4
-    store.close()
 
 
 def test_a_file_that_is_being_written_is_not_judged_yet(home: Home) -> None:
@@ -210,7 +202,6 @@ def test_a_file_that_is_being_written_is_not_judged_yet(home: Home) -> None:
     assert path.read_bytes().startswith(whole)
     assert held(store, [*ids, id_]) == ["第一轮", "第二轮", LINES, "第四轮"]
     assert not store.tree.unfiled()
-    store.close()
 
 
 # ---- what is put back when it is asked for
@@ -247,7 +238,6 @@ def test_repair_puts_back_what_the_log_still_has(home: Home, damage: Callable[[b
     assert store.verify() == (3, [])
     assert store.repair() == []
     assert (home.folder / "backups" / "damaged" / path.name).read_bytes() == damaged
-    store.close()
 
 
 def test_repair_writes_a_deleted_day_anew_but_nothing_that_was_taken_back(home: Home) -> None:
@@ -258,7 +248,6 @@ def test_repair_writes_a_deleted_day_anew_but_nothing_that_was_taken_back(home: 
     store.repair()
     assert held(store, ids) == ["第二轮", LINES]
     assert path.read_bytes() == whole[last_of(whole, ids[1]) :]
-    store.close()
 
 
 # ---- indexes
@@ -313,7 +302,6 @@ def test_a_reply_that_the_log_has_lost_stays_as_the_day_file_has_it(home: Home) 
     assert path.read_bytes() == whole
     last = store.exchanges.get(ids[-1])
     assert (last.char, last.status) == ("好。", "done")
-    store.close()
 
 
 def test_verify_tells_that_the_log_ends_before_what_was_filed(home: Home) -> None:
@@ -326,4 +314,3 @@ def test_verify_tells_that_the_log_ends_before_what_was_filed(home: Home) -> Non
     count, (problem,) = again.verify()
     assert (count, path.read_bytes()) == (3, whole)
     assert "log.jsonl ends before" in problem and ids[1] in problem and "2 exchanges" in problem
-    again.close()

@@ -54,7 +54,6 @@ def test_a_line_of_the_wrong_shape_is_named_and_the_rest_is_read(home: Home, lin
     store.resume()
     told(store, home.clock, "后来", settle=True)
     assert len(store.tree.context()) == 2
-    store.close()
 
 
 def test_a_character_with_such_a_log_can_be_talked_to(home: Home) -> None:
@@ -82,7 +81,6 @@ def test_a_circle_of_parents_is_none(home: Home, lines: list[Any]) -> None:
     for id_ in store.tree.parents:
         path = [one for one, _ in zip(store.tree.ancestors(id_), range(20), strict=False)]
         assert len(path) == len(set(path)) < 20
-    store.close()
 
 
 def test_a_rewritten_log_keeps_what_cannot_be_read_and_what_a_newer_version_wrote(home: Home) -> None:
@@ -96,8 +94,6 @@ def test_a_rewritten_log_keeps_what_cannot_be_read_and_what_a_newer_version_wrot
     told(store, home.clock, "后来")
     fresh = home.store()
     assert [str(problem) for problem in fresh.problems] == [str(problem) for problem in store.problems]
-    store.close()
-    fresh.close()
 
 
 def test_a_batch_that_is_named_twice_or_takes_in_what_is_there_stands_as_it_was_first_named(home: Home) -> None:
@@ -107,7 +103,6 @@ def test_a_batch_that_is_named_twice_or_takes_in_what_is_there_stands_as_it_was_
     again = Tree()
     again.apply(short_log.written(store.tree, home.clock.now()))
     assert again.parents == store.tree.parents
-    store.close()
 
 
 # ---- the other files of lines
@@ -155,7 +150,6 @@ def test_what_was_reflected_on_begins_anew_where_its_line_is_none(home: Home) ->
     store.reflected.follow()
     assert store.reflected.value.unstored == ()
     assert "reflection.jsonl, line 1" in str(store.problems[0])
-    store.close()
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,7 @@ def test_whatever_was_done_before_the_rest_stays_and_a_restart_sees_the_same(
         each.close()
 
 
-def test_other_sources_of_what_went_are_understood_anew(home: Home) -> None:
-    store = home.store()
+def test_other_sources_of_what_went_are_understood_anew(home: Home, store: FileStore) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("一", "二"))
     for id_ in (a, b):
         understand(store, home, id_)
@@ -120,11 +119,9 @@ def test_other_sources_of_what_went_are_understood_anew(home: Home) -> None:
     assert store.tree.pending() == []
     forget(store, a)
     assert ({fact.text for fact in store.findings.facts()}, store.tree.pending()) == ({"事实二"}, [b])
-    store.close()
 
 
-def test_a_broken_file_stops_it_before_anything_is_written(home: Home) -> None:
-    store = home.store()
+def test_a_broken_file_stops_it_before_anything_is_written(home: Home, store: FileStore) -> None:
     a = told(store, home.clock, "一", settle=True)
     understand(store, home, a)
     (home.folder / "core_mem.yml").write_text("x: [\n", encoding="utf-8")
@@ -135,11 +132,9 @@ def test_a_broken_file_stops_it_before_anything_is_written(home: Home) -> None:
     with pytest.raises(DataError, match="core_mem"):
         erasure.forget(store, erasure.Gone(exchanges=[a], facts=[fact]))
     assert {path: path.read_bytes() for path in home.folder.rglob("*.*l") if path.is_file()} == before
-    store.close()
 
 
-def test_replies_that_were_not_chosen_and_words_before_a_correction_go_as_well(home: Home) -> None:
-    store = home.store()
+def test_replies_that_were_not_chosen_and_words_before_a_correction_go_as_well(home: Home, store: FileStore) -> None:
     id_ = store.log.begin("先说的话", home.clock.now())
     for reply in ("第一个回答", "第二个回答"):
         store.log.finish(id_, reply, "done")
@@ -151,19 +146,16 @@ def test_replies_that_were_not_chosen_and_words_before_a_correction_go_as_well(h
         assert holding(home, mark) == []
 
 
-def test_what_replies_rested_on_is_no_longer_named(home: Home) -> None:
-    store = home.store()
+def test_what_replies_rested_on_is_no_longer_named(home: Home, store: FileStore) -> None:
     a = told(store, home.clock, "一件往事", settle=True)
     b = store.log.begin("想起了吗", home.clock.now())
     store.log.finish(b, "想起了", "done", hits=[{"id": a, "score": 1.0}, {"id": "other", "score": 0.5}])
     forget(store, a)
     assert [hit["id"] for hit in store.tree.nodes[b].variant.hits] == ["other"]  # type: ignore[union-attr]
     assert store.exchanges.get(b).char == "想起了"
-    store.close()
 
 
-def test_the_folded_past_of_the_log_forgets_too(home: Home) -> None:
-    store = home.store()
+def test_the_folded_past_of_the_log_forgets_too(home: Home, store: FileStore) -> None:
     ids = [told(store, home.clock, word(number), settle=True) for number in range(600)]
     store.mark_understood(ids, "model")
     home.clock.advance(days=10)
@@ -174,8 +166,6 @@ def test_the_folded_past_of_the_log_forgets_too(home: Home) -> None:
     fresh = home.store()
     assert path_of(fresh) == path_of(store)
     assert fresh.exchanges.get(ids[300]).user == word(300)
-    for one in (store, fresh):
-        one.close()
 
 
 def test_a_reflection_is_gone_with_its_evidence_and_an_owners_event_stays_with_its_other_source(home: Home) -> None:
@@ -198,7 +188,6 @@ def test_a_reflection_is_gone_with_its_evidence_and_an_owners_event_stays_with_i
     assert lost.kept == ["m"]
     forget(store, a)
     assert {e.id: e.event.sources for e in store.findings.citing([b])} == {events[b]: (b,), "m": (b,)}
-    store.close()
 
 
 # ---- a record that stands twice
@@ -245,7 +234,6 @@ def test_a_record_that_stands_twice_goes_from_both_places(
     fresh = home.store()
     assert lost not in fresh.tree and not fresh.exchanges.by_ids([lost])
     assert fresh.exchanges.get(kept).user == word(2)
-    fresh.close()
 
 
 # ---- a reply that streams in another process
@@ -300,7 +288,6 @@ def test_a_reply_that_streams_elsewhere_keeps_nothing_of_what_is_forgotten_meanw
     store.log.settle()
     assert (store.exchanges.get(id_).char, store.exchanges.get(id_).status) == ("", "failed")
     assert holding(home, word(1)) == []
-    store.close()
 
 
 EMPTYING = """
@@ -313,8 +300,7 @@ with open(sys.argv[1], "r+b") as shared:  # of SQLite's shared memory the byte t
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a lock of one byte is taken in POSIX's way")
-def test_another_process_that_empties_the_log_of_the_cache_is_waited_for(home: Home) -> None:
-    store = home.store()
+def test_another_process_that_empties_the_log_of_the_cache_is_waited_for(home: Home, store: FileStore) -> None:
     told(store, home.clock, word(1), settle=True)
     command = [sys.executable, "-c", EMPTYING, f"{store.cache.path}-shm"]
     other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -329,7 +315,6 @@ def test_another_process_that_empties_the_log_of_the_cache_is_waited_for(home: H
         assert not erased.done()
         other.communicate("let go\n", timeout=60)
         assert erased.result()
-    store.close()
 
 
 def test_rows_that_moved_from_page_to_page_of_the_cache_leave_no_byte_behind(home: Home) -> None:
@@ -345,7 +330,6 @@ def test_rows_that_moved_from_page_to_page_of_the_cache_leave_no_byte_behind(hom
         db.executemany("DELETE FROM notes WHERE id = ?", ((id_,) for id_ in lost))
     assert store.cache.pack()
     assert len(lost) > 500 and holding(home, "忘词") == []
-    store.close()
 
 
 @pytest.mark.parametrize("kept_by_hand", [False, True])
@@ -372,4 +356,3 @@ def test_what_a_model_took_a_pronoun_for_goes_with_the_words_that_named_it(home:
     assert store.tree.pending() == [second] and store.exchanges.get(second).user == "昨天我把它送给妈妈了"
     assert [one.event.text for one in store.findings.citing([third])] == ["用户的妈妈很高兴"]
     assert [one.event.sources for one in store.findings.citing([second])] == ([(second,)] if kept_by_hand else [])
-    store.close()

@@ -98,7 +98,6 @@ def test_a_reply_that_did_not_end_well_is_stored_as_such(home: Home, store: File
     store.log.settle()
     fresh = home.store()
     assert (fresh.exchanges.get(id_).char, fresh.exchanges.get(id_).status) == ("说到一", status)
-    fresh.close()
 
 
 def test_a_streaming_exchange_never_settles_before_its_reply_ends(home: Home, store: FileStore) -> None:
@@ -138,7 +137,6 @@ def test_words_are_stored_as_they_were_said(home: Home, store: FileStore, text: 
     fresh = home.store()
     assert (fresh.exchanges.get(id_).user, fresh.exchanges.get(id_).char) == (text, text)
     assert (fresh.exchanges.by_ids([id_])[id_].exchange.user, fresh.problems) == (text, [])
-    fresh.close()
 
 
 def test_the_index_folder_can_be_deleted_and_is_made_anew_the_same(home: Home, store: FileStore) -> None:
@@ -151,7 +149,6 @@ def test_the_index_folder_can_be_deleted_and_is_made_anew_the_same(home: Home, s
     assert facts(fresh) == ["住杭州"]
     assert episodes(fresh, ids[1]) == ["吃火锅"]
     assert fresh.exchanges.by_ids(ids)[ids[0]].tag == "标签 第0句"
-    fresh.close()
 
 
 def test_a_damaged_cache_is_thrown_away(home: Home, store: FileStore) -> None:
@@ -162,7 +159,6 @@ def test_a_damaged_cache_is_thrown_away(home: Home, store: FileStore) -> None:
     (home.folder / ".index" / "cache.db").write_bytes(b"rubbish" * 1000)
     fresh = home.store()
     assert known(fresh, id_) == {id_: "你好"}
-    fresh.close()
 
 
 # ---- hard case 1: regenerate, correct, branch
@@ -190,7 +186,6 @@ def test_a_reply_regenerated_three_times_leaves_one_settled_exchange_and_one_tou
         1,
         ("我讨厌吃什么", "香菜"),
     )
-    fresh.close()
 
 
 def test_only_the_reply_that_stands_touches(home: Home, store: FileStore) -> None:
@@ -644,7 +639,6 @@ def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) ->
     (home.folder / DAY).unlink()  # words that were folded are in the day file alone: gone with it, and nothing else is
     fresh = home.store()
     assert [u for u, _ in words(fresh)][-1] == "新"
-    fresh.close()
 
 
 # ---- crashes: what was reported done is there exactly once
@@ -736,7 +730,6 @@ os._exit(9)
     statuses = [(e.user, e.status) for e in context.path(store)]
     assert statuses == [("说完了", "done"), ("说到一半", "failed")]
     assert len(stated_once(home.folder)) == 2
-    store.close()
 
 
 # ---- two on one folder
@@ -761,8 +754,6 @@ def test_two_stores_on_one_folder_see_each_others_turns(home: Home) -> None:
     one.follow()
     assert [u for u, _ in words(one)] == ["一说", "改", "三说"]
     assert facts(one) == []
-    one.close()
-    two.close()
 
 
 WRITER = """
@@ -813,4 +804,3 @@ def test_two_processes_take_turns_and_nothing_is_lost_or_doubled(home: Home) -> 
     assert said == {f"{name}{i}" for name in "甲乙" for i in range(25)}
     assert set(store.tree.parents) == set(ids)
     assert not store.problems
-    store.close()

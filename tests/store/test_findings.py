@@ -60,7 +60,6 @@ def test_an_event_comes_back_as_it_went(home: Home, store: FileStore, text: str)
     assert fresh.problems == []
     plain = yaml.safe_load((home.folder / NOTES).read_bytes())
     assert text in NOT_TEXT_TO_OTHERS or plain[a]["events"][0]["text"] == text
-    fresh.close()
 
 
 def test_a_batch_over_midnight_is_written_beside_each_day(home: Home, store: FileStore) -> None:
@@ -306,7 +305,6 @@ def test_a_fact_without_a_time_has_none_and_is_written_without_one(home: Home, w
     store.findings.put([replace(fact, draft=replace(fact.draft, keyword="喜好"))])
     assert "time" not in path.read_text(encoding="utf-8")
     assert [(one.at, one.draft.keyword) for one in store.findings.facts()] == [(None, "喜好")]
-    store.close()
 
 
 # ---- one record of many
@@ -343,7 +341,6 @@ def test_changing_one_fact_of_a_file_written_by_hand_is_as_reading_it_all_again(
     shutil.rmtree(home.folder / ".index")
     fresh = home.store()
     assert (fresh.findings.facts(), [str(problem) for problem in fresh.problems]) == grown
-    fresh.close()
 
 
 def test_changing_one_event_leaves_those_of_other_exchanges_and_their_rows(home: Home, store: FileStore) -> None:
@@ -401,7 +398,6 @@ def test_marks_confirmation_status_precision_and_links_come_back_and_are_written
     shutil.rmtree(home.folder / ".index")
     fresh = home.store()
     assert (fresh.findings.facts(), fresh.findings.citing([a])) == ([marked], [changed])
-    fresh.close()
 
 
 def test_a_hand_that_writes_an_unknown_mark_or_status_gives_none(home: Home, store: FileStore) -> None:

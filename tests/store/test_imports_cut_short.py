@@ -37,18 +37,15 @@ def forget(store: FileStore, id_: str) -> None:
     erasure.erase(store, lambda: None)
 
 
-def test_forgetting_something_else_leaves_it_to_go_on(home: Home) -> None:
-    store = home.store()
+def test_forgetting_something_else_leaves_it_to_go_on(home: Home, store: FileStore) -> None:
     begun(store, home)
     forget(store, told(store, home.clock, "别的话", settle=True))
     store.imports.finish()
     assert [one.user for one in store.exchanges.of([id_ for id_, _ in ROWS]).values()] == [text for _, text in ROWS]
     assert store.tree.hidden().isdisjoint(id_ for id_, _ in ROWS)
-    store.close()
 
 
-def test_taken_back_it_does_not_go_on(home: Home) -> None:
-    store = home.store()
+def test_taken_back_it_does_not_go_on(home: Home, store: FileStore) -> None:
     begun(store, home)
     erasure.take_back(store, "b")
     erasure.erase(store, lambda: None)
@@ -56,7 +53,6 @@ def test_taken_back_it_does_not_go_on(home: Home) -> None:
     store.imports.finish()
     assert "b" not in store.tree.batches and store.exchanges.times() == []
     assert list((home.folder / "imports").glob("*.yaml")) == []
-    store.close()
 
 
 def test_a_broken_day_file_stops_no_opening_and_the_import_goes_on_when_it_is_mended(home: Home) -> None:
@@ -87,12 +83,9 @@ def test_what_another_process_finished_meanwhile_is_no_failure(home: Home) -> No
     store.imports.finish()
     other.imports.finish()  # it has not seen that the import is done, and the stage is gone
     assert other.tree.batches["b"].done
-    store.close()
-    other.close()
 
 
-def test_a_stage_that_cannot_be_removed_is_held_by_nobody(home: Home) -> None:
-    store = home.store()
+def test_a_stage_that_cannot_be_removed_is_held_by_nobody(home: Home, store: FileStore) -> None:
     begun(store, home)
     stage = home.folder / "imports" / "b.yaml"
     stage.unlink()
@@ -101,22 +94,18 @@ def test_a_stage_that_cannot_be_removed_is_held_by_nobody(home: Home) -> None:
         store.unstage("b")
     with FileLock(stage.with_suffix(".lock"), timeout=0):
         pass
-    store.close()
 
 
-def test_what_is_gone_is_not_called_imported(home: Home) -> None:
-    store = home.store()
+def test_what_is_gone_is_not_called_imported(home: Home, store: FileStore) -> None:
     begun(store, home)
     (home.folder / "imports" / "b.yaml").unlink()
     store.resume()
     assert not store.tree.batches["b"].done
     with pytest.raises(DataError, match="take-back b"):
         store.imports.finish()
-    store.close()
 
 
-def test_the_owners_lock_is_not_waited_for_beyond_patience(home: Home) -> None:
-    store = home.store()
+def test_the_owners_lock_is_not_waited_for_beyond_patience(home: Home, store: FileStore) -> None:
     told(store, home.clock, "你好")
     with (
         FileLock(home.folder / ".lock"),
@@ -126,11 +115,9 @@ def test_the_owners_lock_is_not_waited_for_beyond_patience(home: Home) -> None:
         pass
     with store.writing("test"):
         pass
-    store.close()
 
 
-def test_who_waits_for_another_thread_is_not_sent_to_close_another_process(home: Home) -> None:
-    store = home.store()
+def test_who_waits_for_another_thread_is_not_sent_to_close_another_process(home: Home, store: FileStore) -> None:
     told(store, home.clock, "你好")
 
     def waits() -> str:
@@ -141,4 +128,3 @@ def test_who_waits_for_another_thread_is_not_sent_to_close_another_process(home:
     with ThreadPoolExecutor(1) as pool, store.writing("test"):
         reason = pool.submit(waits).result()
     assert "this program itself" in reason and "process" not in reason
-    store.close()

@@ -22,8 +22,7 @@ def sent(store: FileStore, home: Home) -> str:
     return id_
 
 
-def test_it_is_the_same_in_the_log_in_the_day_file_and_in_a_new_cache(home: Home) -> None:
-    store = home.store()
+def test_it_is_the_same_in_the_log_in_the_day_file_and_in_a_new_cache(home: Home, store: FileStore) -> None:
     id_ = sent(store, home)
     logged = store.exchanges.get(id_)
     assert (logged.speaker, logged.attachments) == ("小林", (PHOTO,))
@@ -34,12 +33,10 @@ def test_it_is_the_same_in_the_log_in_the_day_file_and_in_a_new_cache(home: Home
     fresh = home.store()
     assert fresh.exchanges.get(id_) == logged
     assert fresh.problems == []
-    fresh.close()
 
 
 @pytest.mark.parametrize("is_filed", [True, False])
-def test_it_is_the_same_in_an_archive(home: Home, tmp_path: Path, is_filed: bool) -> None:
-    store = home.store()
+def test_it_is_the_same_in_an_archive(home: Home, store: FileStore, tmp_path: Path, is_filed: bool) -> None:
     id_ = sent(store, home)
     if is_filed:
         store.log.settle()
@@ -54,8 +51,7 @@ def test_it_is_the_same_in_an_archive(home: Home, tmp_path: Path, is_filed: bool
     again.close()
 
 
-def test_it_is_shown_and_found_by_its_line(home: Home) -> None:
-    store = home.store()
+def test_it_is_shown_and_found_by_its_line(home: Home, store: FileStore) -> None:
     id_ = sent(store, home)
     assert store.search.listed(["exchange"], ["橘猫"]) == [id_], "before it is filed"
     store.log.settle()
@@ -64,4 +60,3 @@ def test_it_is_shown_and_found_by_its_line(home: Home) -> None:
     assert exchange_text(store.exchanges.get(id_), "用户", "澪") == (
         "小林：看这个\n小林：一张橘猫趴在窗台上的照片\n澪：好可爱！"
     )
-    store.close()

@@ -182,7 +182,6 @@ def test_a_long_state_is_summed_up(home: Home) -> None:
     assert (home.folder / "state.jsonl").stat().st_size < size / 100
     assert store.state.access["a"][1] == 100_100
     assert store.state.uses == ["a"]  # what follows the uses keeps no more than there is
-    store.close()
 
 
 def test_what_is_hidden_is_one_object_until_it_changes(home: Home) -> None:
@@ -207,5 +206,3 @@ def test_what_is_hidden_is_one_object_until_it_changes(home: Home) -> None:
     with store.writing():
         store.state.forget(["f"], store.writing)
     assert store.hidden() == frozenset()
-    for one in (store, other):
-        one.close()

@@ -214,4 +214,3 @@ def test_what_a_hand_takes_out_of_a_day_stays_in_the_log_until_its_owner_decides
     (lost,) = store.state.missing
     assert store.exchanges.of([lost])[lost].user == "第三句话"
     assert store.repair() and "第三句话" in path.read_text("utf-8")
-    store.close()

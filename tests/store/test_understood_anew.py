@@ -225,7 +225,6 @@ def test_two_imports_that_were_cut_short_go_on_and_one_that_was_taken_back_does_
     store.imports.finish()
     assert [name for name, batch in store.tree.batches.items() if batch.done] == ["b2", "b3"]
     assert {row.exchange.user for row in store.exchanges.before(4e9, 9)} == {"话y", "话z"}
-    store.close()
 
 
 def test_whole_talks_are_imported_with_their_branches_and_no_context(any_store: Store) -> None:
