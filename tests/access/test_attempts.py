@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from moechat.access.login import Attempts
+from moechat.clock import SetClock
+from tests.houses import START, moment
 
 
-class Seconds:
-    """A clock that a test moves."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+def three_each(seconds: Callable[[], float] = lambda: 0.0) -> Attempts:
+    return Attempts(each=3, all_=10, window_s=60, seconds=seconds)
 
 
 def wrong(attempts: Attempts, address: str, times: int) -> None:
@@ -21,27 +20,27 @@ def wrong(attempts: Attempts, address: str, times: int) -> None:
 
 
 def test_an_address_waits_after_its_wrong_tries_and_others_do_not() -> None:
-    seconds = Seconds()
-    attempts = Attempts(each=3, all_=10, window_s=60, seconds=seconds)
+    clock = SetClock(moment(START))
+    attempts = three_each(lambda: clock.at.timestamp())
     wrong(attempts, "10.0.0.1", 2)
-    seconds.now = 20
+    clock.advance(seconds=20)
     wrong(attempts, "10.0.0.1", 1)
     assert (attempts.wait_s("10.0.0.1"), attempts.wait_s("10.0.0.2")) == (40, 0)
-    seconds.now = 59.5
+    clock.advance(seconds=39.5)
     assert attempts.wait_s("10.0.0.1") == 1
-    seconds.now = 60
+    clock.advance(seconds=0.5)
     assert attempts.wait_s("10.0.0.1") == 0
 
 
 def test_all_addresses_together_have_a_bound() -> None:
-    attempts = Attempts(each=3, all_=10, window_s=60, seconds=Seconds())
+    attempts = three_each()
     for n in range(10):
         wrong(attempts, f"10.0.0.{n}", 1)
     assert attempts.wait_s("10.0.0.99") == 60
 
 
 def test_a_right_try_does_not_count() -> None:
-    attempts = Attempts(each=3, all_=10, window_s=60, seconds=Seconds())
+    attempts = three_each()
     wrong(attempts, "10.0.0.2", 1)
     for _ in range(20):
         wrong(attempts, "10.0.0.1", 1)
@@ -51,7 +50,7 @@ def test_a_right_try_does_not_count() -> None:
 
 
 def test_a_household_is_one_address() -> None:
-    attempts = Attempts(each=2, all_=10, window_s=60, seconds=Seconds())
+    attempts = Attempts(each=2, all_=10, window_s=60, seconds=lambda: 0.0)
     wrong(attempts, "2001:db8::1", 1)
     wrong(attempts, "2001:db8::ffff:2", 1)
     assert attempts.wait_s("2001:db8::3") == 60

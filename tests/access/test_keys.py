@@ -1,4 +1,4 @@
-"""The keys of programs: what each reaches, how often it may come, and that the file gives none away."""
+"""The keys of programs: what each reaches, how often it may come and what it may cost, and that the file gives none away."""
 
 from __future__ import annotations
 
@@ -12,29 +12,25 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from moechat.access.guard import Door, Guard
-from moechat.access.keys import FILE, PASS, Denied, Keyring, Nameless, Pass, pass_of
+from moechat.access.keys import BUDGETS, FILE, PASS, Denied, Keyring, Nameless, Pass, pass_of
 from moechat.access.login import EACH
 from moechat.cli import main as cli
+from moechat.clock import SetClock
 from moechat.errors import DataError, FieldError, NotFound
 from moechat.serve.server import serve
+from tests.houses import START, moment
 
 LAN = "http://192.168.1.5:8012"
-
-
-class Seconds:
-    """A clock that runs when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 async def reach(scope: Scope, receive: Receive, send: Send) -> None:
     """An application that says what a request may reach."""
     users = PASS.get().users
     await JSONResponse({"users": sorted(users) if users is not None else None})(scope, receive, send)
+
+
+def ring_at(clock: SetClock, data: Path, **more: Any) -> Keyring:
+    return Keyring(data, clock, lambda: clock.at.timestamp(), **more)
 
 
 def client(ring: Keyring, **more: Any) -> TestClient:
@@ -84,17 +80,40 @@ def test_who_is_meant_is_within_what_the_key_is_for() -> None:
         Pass(characters=frozenset({"青禾"})).require_character("江砚")
 
 
-def test_a_key_that_comes_too_often_waits(tmp_path: Path) -> None:
-    seconds = Seconds()
-    ring = Keyring(tmp_path, seconds=seconds)
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock(moment(START))
+
+
+def test_a_key_that_comes_too_often_waits(tmp_path: Path, clock: SetClock) -> None:
+    ring = ring_at(clock, tmp_path)
     key, word = ring.add("phone", per_minute=3)
     at, headers = client(ring), {"authorization": f"Bearer {word}"}
     assert [at.get("/", headers=headers).status_code for _ in range(4)] == [200, 200, 200, 429]
     late = at.get("/", headers=headers)
     assert late.headers["retry-after"] == "20" and late.json()["error"]["type"] == "rate_limit_error"
-    seconds.now += 20
+    clock.advance(seconds=20)
     assert [at.get("/", headers=headers).status_code for _ in range(2)] == [200, 429]
     assert pass_of(key).key == key.id
+
+
+def test_a_key_that_has_sent_or_cost_too_much_waits_until_that_is_made_up_for(tmp_path: Path, clock: SetClock) -> None:
+    ring = ring_at(clock, tmp_path)
+    for spent in ({"sent": int(2 * BUDGETS["bytes"])}, {"cpu_s": 2 * BUDGETS["cpu_s"]}):
+        key, _ = ring.add("front end")
+        other, _ = ring.add("another")
+        ring.spend(key.id, **spent)  # type: ignore[arg-type]
+        assert ring.wait_s(key) == 60 and ring.wait_s(other) == 0
+        clock.advance(seconds=61)
+        assert ring.wait_s(key) == 0
+
+
+def test_who_needs_no_key_has_no_bounds(tmp_path: Path, clock: SetClock) -> None:
+    ring = ring_at(clock, tmp_path, whole="a word of one's own")
+    key = ring.of("a word of one's own")
+    assert key is not None
+    ring.spend(key.id, sent=1 << 40, cpu_s=1e6)
+    assert ring.wait_s(key) == 0
 
 
 def test_wrong_keys_are_counted(tmp_path: Path) -> None:
