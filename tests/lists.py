@@ -21,10 +21,11 @@ from moechat.store.finding_records import NO_NOTE, ExchangeNote, FactBook, Noted
 from moechat.store.findings import Findings
 from moechat.store.formats import text_hash
 from moechat.store.imports import Imports
-from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
+from moechat.store.journal import LOCK_TIMEOUT_S
 from moechat.store.json_lines import Part, Place
 from moechat.store.kinds import Store
 from moechat.store.log import Log
+from moechat.store.protocols import Unit
 from moechat.store.search import Kind, Sort
 
 T = TypeVar("T")
@@ -204,15 +205,11 @@ class ListFindings(Findings):
         self._store = owner
         self._revision = revision
         self._facts: dict[str, Fact] = {}
-        self._facts_generation = 0
         self._notes: dict[str, Noted] = {}
         self._table: NumberedRows[Episode] = NumberedRows(revision)
 
     def fact_book(self) -> FactBook:
         return FactBook(self._facts.values())
-
-    def facts_generation(self) -> int:
-        return self._facts_generation
 
     def notes_of(self, ids: Sequence[str]) -> dict[str, ExchangeNote]:
         return {key: noted.note for key, noted in self._notes.items() if key in ids}
@@ -231,11 +228,6 @@ class ListFindings(Findings):
 
     def births(self) -> list[tuple[str, float, str, bool | None]]:
         return [(one.id, one.since.timestamp(), one.by, one.confirmed) for _, one in self._table.live()]
-
-    def happened(self) -> list[tuple[int, float, float]]:
-        spans = [(number, one.event.happened) for number, one in self._table.live() if one.event.happened]
-        rows = [(number, start.timestamp(), end.timestamp()) for number, (start, end) in spans]
-        return sorted(rows, key=lambda row: (row[1], row[0]))
 
     def time_happened(self, word: str, before: float, *, hidden: Collection[str] = ()) -> float | None:
         seen = [e for _, e in self._table.live() if e.id not in hidden and set(hidden).isdisjoint(e.event.sources)]
@@ -259,7 +251,8 @@ class ListFindings(Findings):
     def _write_facts(self, changes: Mapping[str, Fact | None]) -> None:
         after = {id_: fact for id_, fact in (self._facts | dict(changes)).items() if fact}
         if after != self._facts:
-            self._facts, self._facts_generation = after, self._revision.next()
+            self._facts = after
+            self._revision.next()
 
     def _write_notes(self, changes: Iterable[Noted]) -> None:
         self._revision.next()
@@ -414,7 +407,7 @@ class ListSearch:
         return list((filed | logged).values())
 
 
-class ListStore(LogBook):
+class ListStore(Unit):
     """The store of one owner without a folder (``kinds.Store``)."""
 
     folder = index_folder = vectors = None
@@ -458,15 +451,6 @@ class ListStore(LogBook):
 
     def close(self) -> None:
         self.replies.release_all()
-
-    def read_all(self) -> None:
-        """There are no files."""
-
-    def scrub(self) -> None:
-        """Dead records leave no words."""
-
-    def check_writable(self, exchanges: Collection[str], episodes: Collection[str], *, has_facts: bool) -> None:
-        """Everything is."""
 
     def stage(self, batch: str, exchanges: Sequence[Exchange]) -> None:
         self._staged[batch] = list(exchanges)
