@@ -170,6 +170,10 @@ class Door(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             time.sleep(self._delay_s if count else 0)
             target.sendall(data)
 
+    def server_close(self) -> None:
+        self.shutdown()
+        super().server_close()
+
     def shut(self) -> None:
         self._is_open = False
         for one in self._inside:

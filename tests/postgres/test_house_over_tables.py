@@ -151,9 +151,9 @@ def test_talk_is_understood_by_one_worker_while_others_look(homes: list[Home]) -
 
 
 def test_a_database_that_is_away_is_told_and_what_was_said_is_there_when_it_is_back(
-    homes: list[Home], address: str, tmp_path: Path
+    homes: list[Home], door: Door
 ) -> None:
-    door, user = Door(address, tmp_path), fresh_name()
+    user = fresh_name()
     homes[1].configure(store={"kind": "postgres", "address": door.address, "timeout_s": 60})
     with homes[1].open() as house:
         client = TestClient(make_app(house), base_url="http://127.0.0.1:8012")
@@ -169,8 +169,6 @@ def test_a_database_that_is_away_is_told_and_what_was_said_is_there_when_it_is_b
             assert turn.result().exchange.user == "你在吗？"
         assert client.get("/readyz").status_code == 200
         assert [node.user for node in agent.store.tree.nodes.values()] == ["我住在杭州", "你在吗？"]
-    door.shutdown()
-    door.server_close()
 
 
 def test_a_memory_and_a_world_leave_the_database_as_an_archive_and_come_back(homes: list[Home]) -> None:

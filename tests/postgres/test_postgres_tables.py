@@ -22,21 +22,11 @@ from tests.houses import START, ZONE, moment, told
 from tests.pg_server import Door, Wire, fresh_name
 
 
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock(moment(START))
-
-
 @pytest.fixture(params=["once", "each time"])
 def database(address: str, request: pytest.FixtureRequest) -> Iterator[Postgres]:
     database = Postgres(address, size=4, timeout_s=30.0, each_time=request.param == "each time")
     yield database
     database.close()
-
-
-@pytest.fixture
-def name() -> OwnerName:
-    return OwnerName("tables", fresh_name())
 
 
 def opened(database: Postgres, name: OwnerName, clock: SetClock) -> PostgresStore:
@@ -216,9 +206,8 @@ def test_a_database_that_is_not_there_is_told_in_words(address: str) -> None:
 
 @pytest.mark.parametrize("step", ["begin", "finish"])
 def test_a_reply_that_ended_while_the_database_was_away_is_not_on_its_way_for_ever(
-    address: str, tmp_path: Path, name: OwnerName, clock: SetClock, step: str
+    door: Door, name: OwnerName, clock: SetClock, step: str
 ) -> None:
-    door = Door(address, tmp_path)
     database = Postgres(door.address, size=2, timeout_s=0.3)
     store = opened(database, name, clock)
     told(store, clock, "你好", settle=True)
@@ -240,8 +229,6 @@ def test_a_reply_that_ended_while_the_database_was_away_is_not_on_its_way_for_ev
     kept = [node.user for node in store.tree.nodes.values()]
     assert kept == ["你好", *(["在吗"] if step == "finish" else []), "还在吗"]
     database.close()
-    door.shutdown()
-    door.server_close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the wire is cut by a filter of Linux")
@@ -257,5 +244,4 @@ def test_a_server_that_falls_silent_is_told_as_one_that_is_gone(
         with pytest.raises(DiskError, match="the database does not answer"):
             do()
     database.close()
-    wire.shutdown()
     wire.server_close()

@@ -30,7 +30,7 @@ from moechat.store.postgres.connections import OwnerName
 from moechat.store.postgres.moving import OF_OWNER, move
 from moechat.store.postgres.servers import HOME, Servers
 from moechat.store.postgres.store import PostgresStore
-from tests.houses import START, ZONE, Home, moment, say, told
+from tests.houses import ZONE, Home, say, told
 from tests.pg_server import Door, beside, fresh_name, owned, restart, served
 from tests.table_twins import database_at, walked
 from tests.views import view
@@ -51,11 +51,6 @@ def addresses(address: str) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def clock() -> SetClock:
-    return SetClock(moment(START))
-
-
-@pytest.fixture
 def reach(addresses: list[str]) -> Iterator[Callable[..., Servers]]:
     """Another worker's view of them."""
     with ExitStack() as last:
@@ -69,11 +64,6 @@ def reach(addresses: list[str]) -> Iterator[Callable[..., Servers]]:
 @pytest.fixture
 def mover(addresses: list[str], reach: Callable[..., Servers]) -> Servers:
     return reach([owned(address) for address in addresses])
-
-
-@pytest.fixture
-def name() -> OwnerName:
-    return OwnerName("moving", fresh_name())
 
 
 def opened(servers: Servers, name: OwnerName, clock: SetClock) -> PostgresStore:
@@ -364,7 +354,6 @@ def test_a_server_that_is_away_is_told_to_its_owners_and_others_go_on(
         assert [node.user for node in agent.store.tree.nodes.values()] == ["我住在杭州", "回来了"]
     with home.open() as house:
         assert [node.user for node in house.agent(user=others).store.tree.nodes.values()][:2] == ["你好", "再见"]
-    door.shutdown()
     door.server_close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,6 @@ from tests.pg_server import Door, fresh_name
 
 OPENING = 10
 TALK = ("今天下雨了", "我在学吉他", "晚上吃了面", "明天要开会", "有点困")
-
-
-@pytest.fixture
-def door(address: str, tmp_path: Path) -> Iterator[Door]:
-    door = Door(address, tmp_path)
-    yield door
-    door.shutdown()
-    door.server_close()
 
 
 @pytest.fixture
