@@ -41,6 +41,18 @@ ZONE = ZoneInfo("Asia/Shanghai")
 CHARACTER = "小满"
 START = "2025-05-20T15:00:00"
 DIM = 64
+ANOTHER_PROCESS = """
+import os, sys
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+from moechat.clock import SetClock
+from moechat.store.files import FileStore
+zone = ZoneInfo("Asia/Shanghai")
+clock = SetClock(datetime(2025, 5, 20, 15, tzinfo=zone))
+store = FileStore(Path(sys.argv[1]), clock=clock, zone=zone)
+"""
+"""How a program begins that opens a memory, whose folder it is told."""
 SELDOM_S = 3600.0  # Idle work is looked for when a test says so, not in the middle of one that takes its time.
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from moechat.cards import container, png
 from moechat.errors import DataError
 from moechat.house.bundle import Bundle, sorted_out
 from moechat.house.studio import look
+from moechat.store.zips import zipped
 from moechat.web.tray import Trays
 from tests.cards.cards import V3, WORLD
 from tests.houses import CHARACTER
@@ -38,14 +37,6 @@ TAVERN = {
     "default-user/backups/old.zip": b"PK",
     "default-user/thumbnails/avatar/Tide.png": b"",
 }
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return target.getvalue()
 
 
 @pytest.mark.parametrize("is_zip", [False, True])

@@ -12,6 +12,7 @@ import pytest
 from moechat.store import entries, short_log
 from moechat.store.files import FileStore
 from moechat.store.json_lines import JsonLines, ReplyFiles, encode
+from moechat.store.reflections import Reflected
 from moechat.store.state import State
 from moechat.store.tree import Tree
 from tests.houses import Home, say, told
@@ -141,14 +142,14 @@ def test_a_summed_up_state_keeps_what_cannot_be_read(tmp_path: Path) -> None:
     assert [problem.line for problem in state.lines.problems] == [1]
 
 
-def test_what_was_reflected_on_begins_anew_where_its_line_is_none(home: Home) -> None:
-    home.folder.mkdir(exist_ok=True)
-    unstored = [{"id": "e", "text": "x", "at": None}]
-    bad = {"until": 5, "open": [], "made": [], "again": [], "unstored": unstored}
+@pytest.mark.parametrize("unstored", [[{"id": "e", "text": "x", "at": None}], []])
+def test_what_was_reflected_on_begins_anew_where_its_line_is_none(home: Home, unstored: list[Any]) -> None:
+    until = 5 if unstored else "yesterday"
+    bad = {"until": until, "open": ["x"], "made": [], "again": [], "unstored": unstored}
     (home.folder / "reflection.jsonl").write_bytes(encode([bad]))
     store = home.store()
     store.reflected.follow()
-    assert store.reflected.value.unstored == ()
+    assert store.reflected.value == Reflected()
     assert "reflection.jsonl, line 1" in str(store.problems[0])
 
 

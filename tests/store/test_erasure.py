@@ -21,7 +21,7 @@ from moechat.model import Episode, Event, Fact, FactDraft, Understanding
 from moechat.store import erasure
 from moechat.store.files import FileStore
 from moechat.store.formats import derived_id
-from tests.houses import Home, day_files, told
+from tests.houses import ANOTHER_PROCESS, Home, day_files, told
 
 steps = st.lists(
     st.one_of(
@@ -238,25 +238,15 @@ def test_a_record_that_stands_twice_goes_from_both_places(
 
 # ---- a reply that streams in another process
 
-TALKER = """
-import sys
-import threading
-from datetime import datetime
-from pathlib import Path
-from zoneinfo import ZoneInfo
-from moechat.clock import SetClock
+TALKER = f"""{ANOTHER_PROCESS}
 from moechat.errors import Withheld
-from moechat.store.files import FileStore
-zone = ZoneInfo("Asia/Shanghai")
-clock = SetClock(datetime(2025, 5, 20, 16, tzinfo=zone))
-store = FileStore(Path(sys.argv[1]), clock=clock, zone=zone)
+clock.advance(hours=1)
 id_ = store.log.begin("还记得吗", clock.now())
 store.log.rest(id_, [sys.argv[2]])
 store.replies.write(id_, sys.argv[3])
 print(id_, flush=True)
 sys.stdin.readline()
 if sys.argv[4] == "killed":
-    import os
     os._exit(9)
 try:
     store.replies.write(id_, sys.argv[3])

@@ -378,37 +378,6 @@ def test_a_fact_and_an_event_of_the_same_words_are_taken_out_apart(home: Home, s
     assert store.findings.with_ids([key]) == [fact]
 
 
-# ---- marks, confirmation, status, links
-
-
-def test_marks_confirmation_status_precision_and_links_come_back_and_are_written_only_where_they_say_something(
-    home: Home, store: FileStore
-) -> None:
-    a = told(store, home.clock, "我对花生过敏，周六去体检", settle=True)
-    put(store, [a], facts=(FactDraft("用户对花生过敏", (a,)),), events=(Event("用户周六去体检", (a,)),))
-    written = (store.folder / disk.CORE).read_text("utf-8") + (store.folder / NOTES).read_text("utf-8")
-    assert not any(f"{key}:" in written for key in ("mark", "confirmed", "status", "precision", "supersedes"))
-    (known,), (event,) = store.findings.facts(), store.findings.citing([a])
-    happens = replace(event.event, status="planned", precision="month", mark="delicate", emotion="害怕")
-    marked = replace(known, draft=replace(known.draft, mark="care"), confirmed=False)
-    changed = replace(event, event=happens, confirmed=True, supersedes=("x", "y"))
-    store.findings.put([marked])
-    store.findings.put([changed])
-    store.close()
-    shutil.rmtree(home.folder / ".index")
-    fresh = home.store()
-    assert (fresh.findings.facts(), fresh.findings.citing([a])) == ([marked], [changed])
-
-
-def test_a_hand_that_writes_an_unknown_mark_or_status_gives_none(home: Home, store: FileStore) -> None:
-    a = told(store, home.clock, "一", settle=True)
-    put(store, [a], events=(Event("一件事", (a,)),))
-    edit(store.folder / NOTES, "text: 一件事", "text: 一件事\n    status: 也许\n    mark: [x]\n    precision: week")
-    store.follow()
-    (event,) = store.findings.citing([a])
-    assert (event.event.status, event.event.precision, event.event.mark) == ("done", "unknown", "")
-
-
 # ---- what replaced one another, when the middle one goes
 
 

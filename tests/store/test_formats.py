@@ -160,16 +160,15 @@ def test_an_episode_comes_back_with_all_its_parts(one: Episode) -> None:
     assert notes_from(read(notes_entry(noted)), FILE, ZONE) == noted
 
 
-def test_an_event_that_a_hand_wrote_needs_no_more_than_its_words() -> None:
-    record = by_hand(
-        "a:\n  text_tag: 搬家\n  keywords: 家\n  events:\n  - text: 用户搬了家\n    importance: 7\n    depth: x\n"
-    )
+def test_an_event_that_a_hand_wrote_needs_no_more_than_its_words_and_what_is_odd_in_it_is_as_usual() -> None:
+    odd = "importance: 7", "depth: x", "status: 也许", "mark: [x]", "precision: week"
+    event = "\n    ".join(("- text: 用户搬了家", *odd))
+    record = by_hand(f"a:\n  text_tag: 搬家\n  keywords: 家\n  events:\n  {event}\n")
     noted = notes_from(record, FILE, ZONE)
     [one] = noted.episodes
     assert (noted.key, noted.note) == ("a", ExchangeNote("搬家", ("家",), "owner"))
-    event = Event("用户搬了家", ("a",), importance=1.0)
-    noon = moment("2025-05-20T12:00:00")
-    assert one == Episode(formats.derived_id("用户搬了家", ("a",)), noon, event, "event", "owner")
+    noon, usual = moment("2025-05-20T12:00:00"), Event("用户搬了家", ("a",), importance=1.0)
+    assert one == Episode(formats.derived_id("用户搬了家", ("a",)), noon, usual, "event", "owner")
 
 
 def test_an_event_whose_words_a_hand_changed_is_the_owners() -> None:

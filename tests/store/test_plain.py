@@ -18,7 +18,7 @@ from moechat.errors import MESSAGE_CHARS, ConfigError, DataError, FieldError, Mo
 from moechat.house import House
 from moechat.settings.character import load_character
 from moechat.settings.config import Config, load
-from moechat.store import plain, records
+from moechat.store import plain
 from tests.houses import Home, day_files, edit, filed, say
 
 FILE = Path("character.yaml")
@@ -236,13 +236,6 @@ def test_json_of_any_kind_raises_one_kind_of_error(text: str) -> None:
 
 def test_json_half_characters_are_replaced_and_nan_is_nothing() -> None:
     assert plain.json_value(b'["\\ud800a", "\\ud83d\\ude00", NaN, -Infinity]') == ["\ufffda", "\U0001f600", None, None]
-
-
-@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b"a: x\r\nb: y\r\n", b"\xef\xbb\xbfa: x\nb: y\n"])
-def test_marks_line_ends_and_emptiness_are_no_fault(data: bytes) -> None:
-    parsed = records.parse(data, FILE)
-    assert not parsed.problems
-    assert {record.key: record.value for record in parsed.records} == ({"a": "x", "b": "y"} if len(data) > 3 else {})
 
 
 def test_a_broken_character_leaves_the_house_open(home: Home) -> None:

@@ -85,9 +85,10 @@ def test_lists_of_mappings_round_trip() -> None:
     }
 
 
-def test_crlf_files_and_byte_order_marks_are_read() -> None:
-    data = b"\xef\xbb\xbfa:\r\n  text: one\r\nb:\r\n  text: two\r\n"
-    parsed = records.parse(data, "f")
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_crlf_files_and_byte_order_marks_are_read(mark: bytes, end: bytes) -> None:
+    parsed = records.parse(mark + b"a:\n  text: one\nb:\n  text: two\n".replace(b"\n", end), "f")
     assert not parsed.problems
     assert [(r.key, r.value) for r in parsed.records] == [("a", {"text": "one"}), ("b", {"text": "two"})]
 

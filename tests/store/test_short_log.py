@@ -84,8 +84,11 @@ def test_what_was_taken_back_stays_so_and_what_was_dropped_of_it_is_not_dropped_
 def test_what_is_folded_and_queued_again_stays_queued() -> None:
     folded = again(grown(*chain("a", "b")))
     folded.apply([{"op": "requeue", "ids": ["a", "nobody"]}])
-    assert again(folded).pending() == ["a"]
+    assert again(folded).pending() == folded.pending() == ["a"]
     assert again(folded, {"a"}).pending() == []
+    folded = again(folded)
+    folded.apply([{"op": "understood", "ids": ["a"], "by": "model"}])
+    assert again(folded).pending() == folded.pending() == []
 
 
 @pytest.mark.parametrize("spoken", ["", "旅行"])

@@ -57,12 +57,6 @@ def test_what_another_process_wrote_is_followed_and_a_deleted_file_begins_anew(t
     assert other.value == Reflected()
 
 
-def test_a_file_that_makes_no_sense_begins_anew(tmp_path: Path) -> None:
-    reflected(tmp_path).write(WHOLE)
-    (tmp_path / disk.REFLECTIONS).write_bytes(b'{"until": "yesterday"}\n')
-    assert reflected(tmp_path).value == Reflected()
-
-
 @pytest.mark.parametrize(
     ("lost", "made", "unstored"),
     [

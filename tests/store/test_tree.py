@@ -189,21 +189,6 @@ def test_folding_leaves_out_old_words_and_keeps_recent_ones() -> None:
     assert len(text) < len(encode(entries)) / 3
 
 
-def test_what_was_folded_and_queued_again_can_be_folded_once_more() -> None:
-    short = written(grown(*LONG), LIMIT)
-    more = chain(*(f"q{i}" for i in range(500)), after="p519")
-    tree = grown(*short, {"op": "requeue", "ids": ["p3"]}, *more)
-    assert tree.pending() == ["p3"]
-    twice = written(tree, LIMIT)
-    again = grown(*twice)
-    assert again.pending() == ["p3"]
-    again.apply(
-        [{"op": "understood", "ids": ["p3"], "by": "model"}, *chain(*(f"r{i}" for i in range(500)), after="q499")]
-    )
-    assert again.pending() == []
-    assert again.pending() == grown(*written(again, LIMIT)).pending()
-
-
 def test_what_was_folded_taken_back_and_restored_is_understood_again() -> None:
     short = written(grown(*LONG), LIMIT)
     tree = grown(*short, {"op": "retract", "id": "p3"}, {"op": "restore", "id": "p3"})

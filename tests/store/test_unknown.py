@@ -16,6 +16,7 @@ from moechat.access.keys import EVERYTHING, PASS
 from moechat.errors import NotFound
 from moechat.store import archive, backups, unknown
 from moechat.store.files import FileStore
+from moechat.store.zips import zipped
 from moechat.web import memory_room
 from moechat.web.clicks import Visit, Whereabouts
 from moechat.web.desk import Desk
@@ -33,20 +34,13 @@ LEFTOVERS = (
 FORMS: dict[str, Callable[[str], bytes]] = {
     "UTF-8": str.encode, "UTF-16": lambda text: text.encode("utf-16"), "JSON": lambda text: json.dumps([text]).encode(),
     "percent": lambda text: quote(text).encode(),
-    "zip": lambda text: zipped(text.encode()),
+    "zip": lambda text: zipped({"day.yaml": text.encode()}),
 }  # fmt: skip
 
 
 @pytest.fixture
 def moechat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(Home.build(tmp_path), capsys)
-
-
-def zipped(data: bytes) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as into:
-        into.writestr("day.yaml", data)
-    return target.getvalue()
 
 
 def leave(home: Home, name: str, data: bytes) -> None:
@@ -116,7 +110,7 @@ def test_what_cannot_be_looked_through_counts_as_holding_them(home: Home) -> Non
         (home.folder / "log.lnk").symlink_to("log.jsonl")
         with (home.folder / "big.bin").open("wb") as file:
             file.truncate(unknown.MOST_BYTES + 1)
-        leave(home, "torn.zip", zipped(b"other words")[:-30] + b"PK\5\6" + bytes(18))
+        leave(home, "torn.zip", zipped({"day.yaml": b"other words"})[:-30] + b"PK\5\6" + bytes(18))
         assert {"big.bin", "log.lnk"} <= set(agent.memories.forgets([id_]).files)
 
 
