@@ -113,25 +113,16 @@ def _cache_against(store: Journal, name: str, hashes: Mapping[str, str]) -> Iter
 def _findings(store: Journal) -> Iterator[str]:
     """Facts and episodes of the cache, against those of the files; what cannot be read is told already."""
     for name in [disk.CORE, *_names(store, disk.is_notes)]:
-        if _texts_of(store, name) != _cached_texts(store, name):
+        path = store.folder / name
+        _, parsed = records.read(path)
+        if name == disk.CORE:
+            facts, _ = formats.each(parsed, path, store.zone, formats.fact_from)
+            texts = {fact.id: fact.text for fact in facts}
+            cached = {id_: json.loads(data)["text"] for id_, data in store.cache.all(FACTS)}
+        else:
+            notes, _ = formats.each(parsed, path, store.zone, notes_from)
+            episodes = [episode for noted in notes for episode in noted.episodes]
+            texts = {one.id: one.event.text for one in episodes[::-1]}  # Of two with one id the first counts.
+            cached = dict(store.cache.all(TEXTS_IN, {"file": name}))
+        if texts != cached:
             yield f"{name}: the cache holds something else; {_MENDED}"
-
-
-def _texts_of(store: Journal, name: str) -> dict[str, str]:
-    """The facts or the episodes of a file, by id."""
-    path = store.folder / name
-    _, parsed = records.read(path)
-    if name == disk.CORE:
-        facts, _ = formats.each(parsed, path, store.zone, formats.fact_from)
-        return {fact.id: fact.text for fact in facts}
-    texts: dict[str, str] = {}
-    for noted in formats.each(parsed, path, store.zone, notes_from)[0]:
-        for episode in noted.episodes:
-            texts.setdefault(episode.id, episode.event.text)
-    return texts
-
-
-def _cached_texts(store: Journal, name: str) -> dict[str, str]:
-    if name == disk.CORE:
-        return {id_: json.loads(data)["text"] for id_, data in store.cache.all(FACTS)}
-    return dict(store.cache.all(TEXTS_IN, {"file": name}))
