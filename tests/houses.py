@@ -32,7 +32,6 @@ from moechat.index.dense import Dense
 from moechat.memory.diary import Diary
 from moechat.memory.episodes import Episodes
 from moechat.model import Exchange, Recollection
-from moechat.store.exchanges import ExchangeRow
 from moechat.store.files import FileStore
 from moechat.store.kinds import Store
 from moechat.turn import Ended, Recalled
@@ -188,11 +187,6 @@ def imported(store: FileStore, *exchanges: tuple[str, str, str]) -> None:
     store.days.add(
         [Exchange(moment(at).strftime("%Y%m%d-%H%M%S"), moment(at), user, char) for at, user, char in exchanges]
     )
-
-
-def filed(store: FileStore) -> list[ExchangeRow]:
-    """Every exchange that a day file holds, in order of time."""
-    return store.exchanges.rows([row for row, _ in store.exchanges.times()])
 
 
 def day_files(folder: Path) -> list[Path]:

@@ -178,8 +178,11 @@ class ListExchanges:
         times = [t for e in seen if (t := e.at.timestamp()) <= before]
         return (max if last else min)(times, default=None)
 
-    def sides(self, after: int = -1) -> Iterator[Side]:
-        yield from self.sides_of([row.number for row in self._table.since(after)])
+    def filed(self) -> list[ExchangeRow]:
+        return self.rows([row for row, _ in self.times()])
+
+    def sides(self) -> Iterator[Side]:
+        yield from self.sides_of([row.number for row in self._table.rows])
 
     def sides_of(self, rows: Sequence[int]) -> list[Side]:
         live = [(number, exchange) for number, exchange in self._table.live() if number in rows]
@@ -369,10 +372,8 @@ class ListSearch:
         ids = [id_ for _, _, id_ in (places if sort == "oldest" else reversed(places))]
         return ids[offset:][: limit or None]
 
-    def count(
-        self, kinds: Collection[Kind], words: Sequence[str] = (), *, span: Ends | None = None, archived: bool = False
-    ) -> int:
-        return len(self.listed(kinds, words, span=span, archived=archived))
+    def count(self, kinds: Collection[Kind], words: Sequence[str] = (), *, archived: bool = False) -> int:
+        return len(self.listed(kinds, words, archived=archived))
 
     def facts(self) -> list[Fact]:
         return visible(self._store.findings.facts(), self._unseen())
@@ -402,7 +403,7 @@ class ListSearch:
     def _exchanges(self) -> list[Exchange]:
         """Those that are filed, and those that stand in the log alone."""
         exchanges, tree = self._store.exchanges, self._store.tree
-        filed = {row.exchange.id: row.exchange for row in exchanges.rows([row for row, _ in exchanges.times()])}
+        filed = {row.exchange.id: row.exchange for row in exchanges.filed()}
         logged = {node.id: node.exchange() for node in [*tree.open(), *tree.unfiled()]}
         return list((filed | logged).values())
 

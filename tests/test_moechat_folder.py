@@ -11,7 +11,7 @@ import yaml
 from moechat.agent import Agent
 from moechat.house import House
 from moechat.model import Message
-from tests.houses import Home, day_files, edit, filed, moment, recalled, say, shown, silent
+from tests.houses import Home, day_files, edit, moment, recalled, say, shown, silent
 
 # What MoeChat writes: epoch seconds, one literal block of three parts, no padding in the name.
 DAY = """\
@@ -132,7 +132,7 @@ def test_its_days_are_found_by_meaning_its_facts_and_lore_too(agent: Agent) -> N
 
 
 def test_its_inline_tags_are_kept_and_two_lines_or_blank_lines_between_the_parts_read_alike(agent: Agent) -> None:
-    rows = [row for row in filed(agent.store) if row.file == "memorys/2025-5-18.yaml"]
+    rows = [row for row in agent.store.exchanges.filed() if row.file == "memorys/2025-5-18.yaml"]
     assert [(r.exchange.user, r.exchange.char, r.tag) for r in rows] == [
         ("早上吃了小笼包，蘸了醋", "听着就香", "用户说早上吃了小笼包"),
         ("晚上在西湖边散步", "风舒服吗", "日常闲聊"),

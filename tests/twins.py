@@ -145,8 +145,7 @@ class Twins:
         return [id_ for id_ in self.lists.tree.parents if id_ not in self.on_the_way]
 
     def filed(self) -> list[Exchange]:
-        exchanges = self.lists.exchanges
-        return [row.exchange for row in exchanges.rows([row for row, _ in exchanges.times()])]
+        return [row.exchange for row in self.lists.exchanges.filed()]
 
     def episodes(self) -> list[Episode]:
         findings = self.lists.findings

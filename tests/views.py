@@ -33,8 +33,7 @@ def view(store: Store) -> dict[str, object]:
 
 
 def _exchange_rows(store: Store) -> dict[str, int]:
-    rows = store.exchanges.rows([row for row, _ in store.exchanges.times()])
-    return {row.exchange.id: row.row for row in rows}
+    return {row.exchange.id: row.row for row in store.exchanges.filed()}
 
 
 def _exchanges(store: Store, ids: Sequence[str], numbers: Mapping[int, str]) -> Iterator[tuple[str, object]]:

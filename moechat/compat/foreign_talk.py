@@ -135,7 +135,7 @@ def of_folder(folder: Path, zone: tzinfo | None) -> Past:
         try:
             store.read_all()
             hidden = store.hidden()
-            rows = store.exchanges.rows([row for row, _ in store.exchanges.times()])
+            rows = store.exchanges.filed()
             exchanges = [replace(r.exchange, id="") for r in rows if r.exchange.id not in hidden]
             past.problems = [problem for problem in store.problems if isinstance(problem, DataError)]
         finally:

@@ -131,8 +131,7 @@ class Move:
 
 
 def _rows(store: Store) -> dict[str, int]:
-    rows = store.exchanges.rows([row for row, _ in store.exchanges.times()])
-    return {row.exchange.id: row.row for row in rows}
+    return {row.exchange.id: row.row for row in store.exchanges.filed()}
 
 
 def _copy_vectors(source: Store, target: Store, diary: str, place: Callable[[int], int]) -> None:

@@ -214,6 +214,10 @@ class Exchanges:
         times: list[tuple[int, float]] = self.moments().tolist()
         return times
 
+    def filed(self) -> list[ExchangeRow]:
+        """All, in the same order."""
+        return self.rows([row for row, _ in self.times()])
+
     def read_by(self, readers: Sequence[str]) -> list[tuple[float, str]]:
         """(epoch seconds, id) of those whose notes are by one of these (``rules``, ``model``), the newest first."""
         return sorted(self._session.all(READ_BY, {"readers": list(readers)}), reverse=True)
@@ -247,9 +251,9 @@ class Exchanges:
         """(row, epoch seconds, whether it lives) of those that came or went after a generation, in row order."""
         return [(row, t, bool(alive)) for row, t, alive in self._session.all(SINCE, {"since": since})]
 
-    def sides(self, after: int = -1) -> Iterator[Side]:
-        """Both sides of what was written after a generation, in row order, read in batches."""
-        rows = [row for row, _, alive in self.changed(after) if alive]
+    def sides(self) -> Iterator[Side]:
+        """Both sides of all, in row order, read in batches."""
+        rows = [row for row, _, alive in self.changed(-1) if alive]
         for start in range(0, len(rows), ROWS_AT_ONCE):
             yield from self.sides_of(rows[start : start + ROWS_AT_ONCE])
 

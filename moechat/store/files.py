@@ -251,9 +251,7 @@ class FileStore(Journal, Unit):
     def _log_again(self) -> list[str]:
         """Take what an older log lacks into it again, each after what was said before it. Returns what was done."""
         with self.writing("log again"):
-            lost = self._unlogged(
-                row.exchange for row in self.exchanges.rows([row for row, _ in self.exchanges.times()])
-            )
+            lost = self._unlogged(row.exchange for row in self.exchanges.filed())
             leaves = {one.talk: self.tree.leaf(one.talk) for one in lost}
             rows = []
             for one in lost:

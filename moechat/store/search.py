@@ -55,11 +55,10 @@ class Search:
         kinds: Collection[Kind],
         words: Sequence[str] = (),
         *,
-        span: tuple[float, float] | None = None,
         archived: bool = False,
     ) -> int:
         """How many ``listed`` would give."""
-        return len(self._places(kinds, words, span, archived))
+        return len(self._places(kinds, words, None, archived))
 
     def facts(self) -> list[Fact]:
         """The facts that hold, archived ones too, oldest first."""

@@ -41,7 +41,7 @@ def contents(store: Store) -> Contents:
     """Reads everything."""
     store.read_all()
     findings, tree = store.findings, store.tree
-    rows = store.exchanges.rows([row for row, _ in store.exchanges.times()])
+    rows = store.exchanges.filed()
     notes = findings.all_notes([row.exchange.id for row in rows])
     facts = findings.facts()
     parts: Iterable[object] = itertools.chain(
@@ -71,8 +71,7 @@ def copy(source: Store, target: Store) -> Contents:
         if target.tree.parents or target.exchanges.times() or target.findings.facts():
             raise MoeChatError("there is another memory already")
         target.record(written(source.tree, LONG_BEFORE))
-        rows = source.exchanges.rows(sorted(row for row, _ in source.exchanges.times()))
-        exchanges = [row.exchange for row in rows]
+        exchanges = [row.exchange for row in sorted(source.exchanges.filed(), key=lambda row: row.row)]
         for _, day in itertools.groupby(exchanges, lambda one: local(one.at, target.zone).date()):
             target.days.add(list(day))
         notes = source.findings.all_notes([one.id for one in exchanges])

@@ -27,7 +27,6 @@ from tests.houses import (
     day_files,
     edit,
     fact,
-    filed,
     recalled,
     say,
     shown,
@@ -86,7 +85,7 @@ def test_what_is_stored_is_what_was_typed_and_answered_never_the_prompt(agent: A
         say(agent, typed)
         home.clock.advance(hours=14)
     agent.finish()
-    rows = [row.exchange for row in filed(agent.store)]
+    rows = [row.exchange for row in agent.store.exchanges.filed()]
     assert {(e.user, e.char) for e in rows} == {(typed, "嗯，我记住了。")}
     assert len(rows) == 6
 

@@ -20,7 +20,6 @@ from tests.houses import (
     day_files,
     edit,
     fact,
-    filed,
     imported,
     moment,
     recalled,
@@ -117,7 +116,7 @@ def test_vectors_belong_to_texts_not_to_positions(home: Home) -> None:
             agent.recall(asked)
             agent.jobs.embed_some()
             vector = home.embedder.embed([expected])[0]
-            row = next(row for row in filed(agent.store) if row.exchange.user == expected)
+            row = next(row for row in agent.store.exchanges.filed() if row.exchange.user == expected)
             table = agent.dense.table("diary")
             assert table is not None
             import numpy as np
@@ -277,7 +276,7 @@ def test_what_is_stored_is_what_was_typed_never_the_assembled_prompt(home: Home)
             say(agent, "昨天我们聊了什么？")
             agent.finish()
             home.clock.advance(days=1)
-        sizes = {len(row.exchange.user) for row in filed(agent.store)}
+        sizes = {len(row.exchange.user) for row in agent.store.exchanges.filed()}
         assert sizes == {len("昨天我们聊了什么？")}
     assert {path.stat().st_size for path in day_files(home.folder)} == {day_files(home.folder)[0].stat().st_size}
     assert "你想起的往事" not in (home.folder / "log.jsonl").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from moechat.house import House
 from moechat.settings.character import load_character
 from moechat.settings.config import Config, load
 from moechat.store import plain
-from tests.houses import Home, day_files, edit, filed, say
+from tests.houses import Home, day_files, edit, say
 
 FILE = Path("character.yaml")
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -208,7 +208,7 @@ def test_a_time_at_the_end_of_the_calendar_is_told_and_its_day_serves(home: Home
     (folder / "2025-05-18.yaml").write_text(text + record.format("253402300799", "9999-12-31T23:59:59"))
     with home.open() as house:
         store = house.agent().store
-        assert [row.exchange.id for row in filed(store)] == ["3"]
+        assert [row.exchange.id for row in store.exchanges.filed()] == ["3"]
         assert [problem.line for problem in store.problems] == [1, 4, 7, 13, 16]
 
 

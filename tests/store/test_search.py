@@ -44,7 +44,8 @@ def test_words_and_times_narrow_a_list(store: FileStore, filled: dict[str, str])
     assert store.search.listed(KINDS, ["ramen", "真香"]) == [filled["filed"]]
     noon = NOON.timestamp()
     assert filled["waits"] not in store.search.listed(KINDS, span=(noon, noon))
-    assert store.search.count(KINDS, ["ramen"], span=(noon + 1, noon + 1e6)) == 1
+    assert store.search.listed(KINDS, ["ramen"], span=(noon + 1, noon + 1e6)) == [filled["waits"]]
+    assert store.search.count(KINDS, ["ramen"]) == 4
 
 
 def test_what_was_taken_back_is_not_listed_and_what_is_archived_is_listed_apart(home: Home, store: FileStore) -> None:
@@ -83,5 +84,5 @@ def test_changes_are_complete_and_in_row_order(home: Home, store: FileStore) -> 
     store.findings.take_out(["e"])
     assert store.exchanges.changed(between) == []
     assert [(id_, e) for _, id_, e in store.findings.changed(between)] == [("e", None)]
-    assert [side.row for side in store.exchanges.sides(after=start)] == [new.row]
+    assert [side.row for side in store.exchanges.sides()] == [*(before[id_].row for id_ in ids[1:]), new.row]
     assert list(store.findings.changed(store.moment[1])) == []

@@ -129,9 +129,7 @@ def test_a_reply_that_a_fresh_index_finds_in_its_part_file_is_stored_once(home: 
     reopened = FileStore(home.folder, clock=SetClock(home.clock.now()), zone=ZONE)
     reopened.resume()
     reopened.log.settle()
-    assert [row.exchange.char for row in reopened.exchanges.rows([row for row, _ in reopened.exchanges.times()])] == [
-        "另一个回答"
-    ]
+    assert [row.exchange.char for row in reopened.exchanges.filed()] == ["另一个回答"]
     assert (home.folder / reopened.exchanges.by_ids([first])[first].file).read_text(encoding="utf-8").count(first) == 1
     assert reopened.verify() == (1, [])
     reopened.close()

@@ -18,7 +18,7 @@ from moechat.model import Message
 from moechat.settings.schema import RollSettings
 from moechat.turn import Sent
 from moechat.understanding.roll import due
-from tests.houses import Home, answer, day_files, edit, fact, filed, say, silent, understanding
+from tests.houses import Home, answer, day_files, edit, fact, say, silent, understanding
 
 SETTINGS = RollSettings()
 
@@ -255,7 +255,7 @@ def test_at_thirty_rounds_the_talk_leaves_and_the_failed_work_stays_queued(home:
         for _ in range(4):
             roll(agent)
         assert agent.store.tree.pending() == []
-        assert "日常闲聊" not in {row.tag for row in filed(agent.store)}
+        assert "日常闲聊" not in {row.tag for row in agent.store.exchanges.filed()}
 
 
 def test_facts_are_found_by_rules_while_the_model_is_down_and_never_lost(home: Home) -> None:
