@@ -105,6 +105,11 @@ def unfinished_copies(folder: Path) -> Iterator[Path]:
         yield from (path for path in place.glob(".*") if path.is_file() and copy.fullmatch(path.name))
 
 
+def drop_unfinished(folder: Path) -> None:
+    for path in unfinished_copies(folder):
+        path.unlink(missing_ok=True)
+
+
 def clear(path: Path) -> None:
     """Remove a file, or a folder that stands in its place; nothing happens where neither is there."""
     if path.is_dir() and not path.is_symlink():

@@ -273,7 +273,26 @@ class FileStore(Journal, Unit):
         """
         with self.writing("resume"):
             self.log.drop_outdated()
-        sweep(self, self.replies)
+        with self.writing("sweep"):
+            disk.drop_unfinished(self.folder)
+            self.replies.alive()
+        for path in self.index_folder.glob("gone-*"):
+            shutil.rmtree(path, ignore_errors=True)
+        self._sweep_stages()
+
+    @disk.in_words()
+    def _sweep_stages(self) -> None:
+        """Remove staged imports that nobody waits for: a process died before the log knew of it, all of it is filed, or it is
+        taken back."""
+        folder = self.folder / disk.IMPORTS
+        for name in {path.stem for path in folder.glob("*") if path.suffix in (".yaml", ".lock")}:
+            batch, stage = self.tree.batches.get(name), disk.stage(self.folder, name)
+            if batch and not batch.done and not self.tree.is_forgotten(name) and stage.exists():
+                continue
+            lock = FileLock(stage.with_suffix(".lock"))
+            with contextlib.suppress(Timeout), lock.acquire(timeout=0):
+                for path in (stage, *folder.glob(f".{name}.yaml.*"), Path(lock.lock_file)):
+                    path.unlink(missing_ok=True)
 
     # ---- imports
 
@@ -334,40 +353,10 @@ class FileStore(Journal, Unit):
         with self.writing("scrub"):
             if self.tree.parents:
                 (self.folder / disk.HISTORY).unlink(missing_ok=True)
-            sweep_stages(self)
-            for path in disk.unfinished_copies(self.folder):
-                path.unlink(missing_ok=True)
+            self._sweep_stages()
+            disk.drop_unfinished(self.folder)
         unknown.erase_backups(self.folder)
         if not self.cache.pack():
             raise DataError(
                 self.cache.place, "another process reads it all the time: close that one, then forget again"
             )
-
-
-# ---- what processes that were killed have left
-
-
-def sweep(store: Journal, replies: ReplyFiles) -> None:
-    """Remove copies that were being written, locks of the dead, indexes on their way out, and stages that nobody waits for."""
-    with store.writing("sweep"):
-        for path in disk.unfinished_copies(store.folder):
-            path.unlink(missing_ok=True)
-        replies.alive()
-    for path in store.index_folder.glob("gone-*"):
-        shutil.rmtree(path, ignore_errors=True)
-    sweep_stages(store)
-
-
-@disk.in_words()
-def sweep_stages(store: Journal) -> None:
-    """Remove staged imports that nobody waits for: a process died before the log knew of it, all of it is filed, or it is taken
-    back."""
-    folder = store.folder / disk.IMPORTS
-    for name in {path.stem for path in folder.glob("*") if path.suffix in (".yaml", ".lock")}:
-        batch, stage = store.tree.batches.get(name), disk.stage(store.folder, name)
-        if batch and not batch.done and not store.tree.is_forgotten(name) and stage.exists():
-            continue
-        lock = FileLock(stage.with_suffix(".lock"))
-        with contextlib.suppress(Timeout), lock.acquire(timeout=0):
-            for path in (stage, *folder.glob(f".{name}.yaml.*"), Path(lock.lock_file)):
-                path.unlink(missing_ok=True)
