@@ -290,11 +290,12 @@ def _made(
     check(kind, value)
     filled = Record(record.key, _fill(value, names), record.start, record.end, record.line)
     assert isinstance(filled.value, Mapping)
+    where = Where(filled, path, zone)
     if kind == "fact":
-        return replace(fact_from(filled, path, zone), by="author")
+        return replace(fact_from(where), by="author")
     time = str(value.get("time") or "")
     at = known(moment_of(time, zone)) if time else None
-    event = event_from(filled.value, (), Where(filled, path, zone))
+    event = event_from(filled.value, (), where)
     if at and event.happened is None and _A_DAY.fullmatch(time):
         event = replace(event, happened=(at, at + WHOLE_DAY), precision="day")
     return Episode(record.key, at, event, by="author")

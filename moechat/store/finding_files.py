@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import tzinfo
-from pathlib import Path
 
-from moechat.errors import DataError, shown
+from moechat.errors import DataError
 from moechat.model import Episode, Fact
 from moechat.store import damage, disk, formats, records, upgrade
 from moechat.store.finding_records import FACTS, LIVE, ExchangeNote, Noted
 from moechat.store.findings import Findings
 from moechat.store.journal import Journal
-from moechat.store.records import Parsed, Record, Signature
+from moechat.store.records import Parsed, Signature
 
 IN_FILE = f"SELECT row, id, data {LIVE} AND note = %(file)s"
 AMONG = f"{IN_FILE} AND id = ANY(%(ids)s)"
@@ -244,24 +242,24 @@ def notes_entry(noted: Noted) -> bytes:
     return records.entry(noted.key, value)
 
 
-def notes_from(record: Record, file: Path, zone: tzinfo | None) -> Noted:
+def notes_from(where: formats.Where) -> Noted:
     """Raises DataError."""
-    value, where = record.value, formats.Where(record, file, zone)
+    value, key = where.record.value, where.record.key
     if not isinstance(value, Mapping):
-        raise DataError(file, f"notes of {shown(record.key)} need `text_tag:`", line=record.line or None)
+        raise where.fault(" need `text_tag:`", "notes of")
     by = formats.author_from(value.get("by"), "", where)
     note = ExchangeNote(str(value.get("text_tag", "")), formats.texts_from(value.get("keywords")), by)
     episodes = []
     for kind in ("event", "reflection"):
         for item in value.get(f"{kind}s") or []:
             if not isinstance(item, Mapping) or not item.get("text"):
-                raise DataError(file, f"an event of {shown(record.key)} has no `text`", line=record.line or None)
-            event = formats.event_from(item, formats.texts_from(item.get("sources")) or (record.key,), where)
+                raise where.fault(" has no `text`", "an event of")
+            event = formats.event_from(item, formats.texts_from(item.get("sources")) or (key,), where)
             derived, own = formats.derived_id(event.text, event.sources), formats.EPISODE.parts(item, where, own=True)
             id_ = str(item.get("id") or derived)
             own |= {"kind": kind} if id_ == derived else {"kind": kind, "by": "owner"}
             episodes.append(Episode(id_, event=event, **own))
-    return Noted(record.key, note, tuple(episodes))
+    return Noted(key, note, tuple(episodes))
 
 
 def _is_meant(noted: Noted, keys: Collection[str], episodes: Collection[str]) -> bool:

@@ -86,15 +86,27 @@ def text_hash(exchange: Exchange) -> str:
     return hashlib.blake2b(f"{exchange.sent}\0{exchange.char}".encode(), digest_size=6).hexdigest()
 
 
+class Where(NamedTuple):
+    """The record that a value stands in."""
+
+    record: Record
+    file: Path
+    zone: tzinfo | None
+
+    def fault(self, why: str, what: str = "record") -> DataError:
+        """An error about the record, which is a ``what``."""
+        return DataError(self.file, f"{what} {shown(self.record.key)}{why}", line=self.record.line or None)
+
+
 def each(
-    parsed: Parsed, file: Path, zone: tzinfo | None, read: Callable[[Record, Path, tzinfo | None], T]
+    parsed: Parsed, file: Path, zone: tzinfo | None, read: Callable[[Where], T]
 ) -> tuple[list[T], list[DataError]]:
     """What ``read`` makes of every record of a file, and everything in the file that cannot be read."""
     values: list[T] = []
     problems = list(parsed.problems)
     for record in parsed.records:
         try:
-            values.append(read(record, file, zone))
+            values.append(read(Where(record, file, zone)))
         except DataError as problem:
             problems.append(problem)
     return values, problems
@@ -120,21 +132,21 @@ def exchange_entry(exchange: Exchange) -> bytes:
     return entry(exchange.id, value)
 
 
-def exchange_from(record: Record, file: Path, zone: tzinfo | None) -> tuple[Exchange, str]:
+def exchange_from(where: Where) -> tuple[Exchange, str]:
     """(exchange, inline tag). Raises DataError where the record is not one of ours nor of MoeChat's."""
-    value = record.value
+    value = where.record.value
     if not isinstance(value, Mapping) or "msg" not in value:
-        raise DataError(file, f"record {shown(record.key)} has no `msg`", line=record.line or None)
+        raise where.fault(" has no `msg`")
     msg, tag = value["msg"], str(value.get("text_tag", ""))
     if isinstance(msg, str):
-        return _from_moechat(record, msg, file, zone), tag
+        return _from_moechat(msg, where), tag
     if not isinstance(msg, Mapping):
-        raise DataError(file, f"record {shown(record.key)}: `msg` needs `user:` and `char:`", line=record.line or None)
-    at = _moment(value.get("time"), Where(record, file, zone))
+        raise where.fault(": `msg` needs `user:` and `char:`")
+    at = _moment(value.get("time"), where)
     status = value.get("status", "done")
     user, char = str(msg.get("user", "") or ""), str(msg.get("char", "") or "")
     exchange = Exchange(
-        record.key, at, user, char, status if status in ("stopped", "failed") else "done",
+        where.record.key, at, user, char, status if status in ("stopped", "failed") else "done",
         str(value.get("talk", "") or ""), str(value.get("speaker", "") or ""), attachments_from(value.get("attachments")),
         str(value.get("stamp", "") or ""),
     )  # fmt: skip
@@ -152,26 +164,16 @@ def is_moechat(record: Record) -> bool:
     return isinstance(record.value, Mapping) and isinstance(record.value.get("msg"), str)
 
 
-def _from_moechat(record: Record, msg: str, file: Path, zone: tzinfo | None) -> Exchange:
-    match = _MOECHAT_MSG.match(msg.strip("\n"))
+def _from_moechat(msg: str, where: Where) -> Exchange:
+    match, key = _MOECHAT_MSG.match(msg.strip("\n")), where.record.key
     try:
-        at = moment_at(float(record.key), zone)
+        at = moment_at(float(key), where.zone)
     except ValueError:
-        at = _moment(match["at"] if match else None, Where(record, file, zone))
-    if match is None:
-        return Exchange(record.key, at, msg, "")
-    return Exchange(record.key, at, match["user"], match["char"])
+        at = _moment(match["at"] if match else None, where)
+    return Exchange(key, at, match["user"], match["char"]) if match else Exchange(key, at, msg, "")
 
 
 # ---- facts and episodes: one table each. A new part is a field of the noun, and a line of its table
-
-
-class Where(NamedTuple):
-    """The record that a value stands in."""
-
-    record: Record
-    file: Path
-    zone: tzinfo | None
 
 
 class Kind(NamedTuple):
@@ -207,17 +209,14 @@ def _moment(text: object, where: Where) -> datetime:
         return moment_of(str(text), where.zone)
     except ValueError:
         remedy = "write it as 2025-05-20T15:03:12+08:00"
-        why = f"record {shown(where.record.key)}: time {shown(text)} is not a time; {remedy}"
-        raise DataError(where.file, why, line=where.record.line) from None
+        raise where.fault(f": time {shown(text)} is not a time; {remedy}") from None
 
 
 def author_from(value: object, _: object, where: Where) -> Author:
     """What no ``by`` says is the owner's; notes that nobody has read have an empty one."""
     by = "owner" if value is None else value
     if by not in ("", *get_args(Author)):
-        remedy = f"write one of {', '.join(get_args(Author))}"
-        why = f"record {shown(where.record.key)}: nobody is called {shown(by)}; {remedy}"
-        raise DataError(where.file, why, line=where.record.line)
+        raise where.fault(f": nobody is called {shown(by)}; write one of {', '.join(get_args(Author))}")
     return by  # type: ignore[return-value]
 
 
@@ -379,12 +378,12 @@ def fact_entry(fact: Fact) -> bytes:
     return entry(fact.id, FACT.written(fact))
 
 
-def fact_from(record: Record, file: Path, zone: tzinfo | None) -> Fact:
+def fact_from(where: Where) -> Fact:
     """A fact of ours, of MoeChat's ({text, time}), or one written by hand as `id: text`."""
+    record = where.record
     value = record.value if isinstance(record.value, Mapping) else {"text": record.value}
-    text, where = str(value.get("text") or "").strip(), Where(record, file, zone)
-    if not text:
-        raise DataError(file, f"fact {shown(record.key)} has no `text`", line=record.line or None)
+    if not (text := str(value.get("text") or "").strip()):
+        raise where.fault(" has no `text`", "fact")
     draft, own = FactDraft(**FACT.parts(value, where, own=False) | {"text": text}), FACT.parts(value, where, own=True)
     own |= {} if record.key == derived_id(text, draft.sources) else {"by": "owner"}
     return Fact(record.key, draft=draft, **own)

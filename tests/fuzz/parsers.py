@@ -78,18 +78,18 @@ def _records(read: Callable[..., object]) -> Read:
     return parsed
 
 
-def _exchange(record: records.Record, file: Path, zone: object) -> object:
-    exchange, tag = formats.exchange_from(record, file, ZONE)
+def _exchange(where: formats.Where) -> object:
+    exchange, tag = formats.exchange_from(where)
     return formats.text_hash(exchange), formats.exchange_entry(exchange), tag
 
 
-def _notes(record: records.Record, file: Path, zone: object) -> object:
-    noted = notes_from(record, file, ZONE)
+def _notes(where: formats.Where) -> object:
+    noted = notes_from(where)
     return notes_entry(noted), [episode.since for episode in noted.episodes]
 
 
-def _fact(record: records.Record, file: Path, zone: object) -> object:
-    fact = formats.fact_from(record, file, ZONE)
+def _fact(where: formats.Where) -> object:
+    fact = formats.fact_from(where)
     return formats.fact_entry(fact), fact.since
 
 

@@ -21,9 +21,9 @@ AT = moment("2025-05-20T15:03:12")
 FILE = Path("2025-05-20.yaml")
 
 
-def read(data: bytes) -> records.Record:
+def read(data: bytes) -> formats.Where:
     [record] = records.parse(data, FILE.name).records
-    return record
+    return formats.Where(record, FILE, ZONE)
 
 
 def lean(data: bytes) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def lean(data: bytes) -> dict[str, Any]:
     return value
 
 
-def by_hand(text: str) -> records.Record:
+def by_hand(text: str) -> formats.Where:
     return read(text.encode())
 
 
@@ -42,7 +42,7 @@ def by_hand(text: str) -> records.Record:
 def test_an_exchange_comes_back_with_all_its_parts() -> None:
     picture = Attachment("image", "海.png", "ab12", "一张海的照片")
     whole = Exchange("20250520-150312", AT, "看这张", "真好看", "stopped", "旅行", "阿明", (picture,))
-    assert formats.exchange_from(read(formats.exchange_entry(whole)), FILE, ZONE) == (whole, "")
+    assert formats.exchange_from(read(formats.exchange_entry(whole))) == (whole, "")
 
 
 def test_a_record_says_only_what_is_not_usual() -> None:
@@ -72,17 +72,15 @@ def test_a_record_says_only_what_is_not_usual() -> None:
 
 
 def test_an_exchange_that_a_hand_added_needs_no_more_than_its_words() -> None:
-    exchange, tag = formats.exchange_from(by_hand("x1:\n  msg:\n    user: 早\n"), FILE, ZONE)
+    exchange, tag = formats.exchange_from(by_hand("x1:\n  msg:\n    user: 早\n"))
     assert exchange == Exchange("x1", moment("2025-05-20T12:00:00"), "早", "") and tag == ""
-    exchange, tag = formats.exchange_from(
-        by_hand("x1:\n  text_tag: 问好\n  status: 好\n  msg: {char: 早}\n"), FILE, ZONE
-    )
+    exchange, tag = formats.exchange_from(by_hand("x1:\n  text_tag: 问好\n  status: 好\n  msg: {char: 早}\n"))
     assert (exchange.user, exchange.char, exchange.status, tag) == ("", "早", "done", "问好")
 
 
 def test_a_time_without_an_offset_is_in_the_owners_zone_and_one_with_it_is_turned_into_it() -> None:
     for time in ("2025-05-20T15:03:12", " 2025-05-20T07:03:12+00:00 "):
-        exchange, _ = formats.exchange_from(by_hand(f"x1:\n  time: '{time}'\n  msg: {{user: 早}}\n"), FILE, ZONE)
+        exchange, _ = formats.exchange_from(by_hand(f"x1:\n  time: '{time}'\n  msg: {{user: 早}}\n"))
         assert (exchange.at, exchange.at.tzinfo) == (AT, ZONE)
 
 
@@ -98,7 +96,7 @@ def test_a_time_without_an_offset_is_in_the_owners_zone_and_one_with_it_is_turne
 def test_an_exchange_that_cannot_be_read_is_named_with_its_file_and_line(text: str, problem: str) -> None:
     record = by_hand(f"# a remark\n{text}")
     with pytest.raises(DataError) as refused:
-        formats.exchange_from(record, FILE, ZONE)
+        formats.exchange_from(record)
     assert problem in str(refused.value) and FILE.name in str(refused.value) and refused.value.line == 2
 
 
@@ -118,8 +116,8 @@ def test_a_hand_edit_shows_in_the_hash_and_a_new_time_does_not() -> None:
 def test_moechats_own_record_is_read_with_its_time_and_both_sides() -> None:
     words = "    时间：2025-05-20 15:03:12\n    {{user}}：早\n    又一行\n    {{char}}：早呀\n"
     record = by_hand(f"1747724592.5:\n  text_tag: 问好\n  msg: |\n{words}")
-    assert formats.is_moechat(record)
-    exchange, tag = formats.exchange_from(record, FILE, ZONE)
+    assert formats.is_moechat(record.record)
+    exchange, tag = formats.exchange_from(record)
     assert (exchange.user, exchange.char, tag) == ("早\n又一行", "早呀", "问好")
     assert exchange.at == AT + timedelta(seconds=0.5)
 
@@ -127,7 +125,7 @@ def test_moechats_own_record_is_read_with_its_time_and_both_sides() -> None:
 def test_moechats_record_with_another_key_or_other_words_is_read_as_far_as_it_goes() -> None:
     whole = "时间：2025-05-20T08:00:00\n    {{user}}：早\n    {{char}}：早呀"
     for words, at, sides in ((whole, "08:00", ("早", "早呀")), ("只有一句", "12:00", ("只有一句", ""))):
-        exchange, _ = formats.exchange_from(by_hand(f"x1:\n  msg: |\n    {words}\n"), FILE, ZONE)
+        exchange, _ = formats.exchange_from(by_hand(f"x1:\n  msg: |\n    {words}\n"))
         assert (exchange.at, exchange.user.strip(), exchange.char.strip()) == (moment(f"2025-05-20T{at}:00"), *sides)
 
 
@@ -157,14 +155,14 @@ def episode(event: Event = EVENT, **more: Any) -> Episode:
 )
 def test_an_episode_comes_back_with_all_its_parts(one: Episode) -> None:
     noted = Noted("a", ExchangeNote("放风筝", ("风筝",), "model"), (one,))
-    assert notes_from(read(notes_entry(noted)), FILE, ZONE) == noted
+    assert notes_from(read(notes_entry(noted))) == noted
 
 
 def test_an_event_that_a_hand_wrote_needs_no_more_than_its_words_and_what_is_odd_in_it_is_as_usual() -> None:
     odd = "importance: 7", "depth: x", "status: 也许", "mark: [x]", "precision: week"
     event = "\n    ".join(("- text: 用户搬了家", *odd))
     record = by_hand(f"a:\n  text_tag: 搬家\n  keywords: 家\n  events:\n  {event}\n")
-    noted = notes_from(record, FILE, ZONE)
+    noted = notes_from(record)
     [one] = noted.episodes
     assert (noted.key, noted.note) == ("a", ExchangeNote("搬家", ("家",), "owner"))
     noon, usual = moment("2025-05-20T12:00:00"), Event("用户搬了家", ("a",), importance=1.0)
@@ -173,14 +171,14 @@ def test_an_event_that_a_hand_wrote_needs_no_more_than_its_words_and_what_is_odd
 
 def test_an_event_whose_words_a_hand_changed_is_the_owners() -> None:
     data = notes_entry(Noted("a", ExchangeNote(by="model"), (episode(),))).decode().replace("放了风筝", "放了花灯")
-    [one] = notes_from(by_hand(data), FILE, ZONE).episodes
+    [one] = notes_from(by_hand(data)).episodes
     assert (one.id, one.by, one.event.text) == (episode().id, "owner", "用户和小林放了花灯")
 
 
 @pytest.mark.parametrize(("written", "expected"), [("-3", 0.0), ("1.7", 1.0), ("0.25", 0.25), ("much", 0.5), ("", 0.5)])
 def test_an_importance_is_a_share_or_the_usual_one(written: str, expected: float) -> None:
     record = by_hand(f"a:\n  events:\n  - text: x\n    importance: '{written}'\n")
-    assert notes_from(record, FILE, ZONE).episodes[0].event.importance == expected
+    assert notes_from(record).episodes[0].event.importance == expected
 
 
 @pytest.mark.parametrize(
@@ -194,7 +192,7 @@ def test_an_importance_is_a_share_or_the_usual_one(written: str, expected: float
 )
 def test_notes_that_cannot_be_read_are_named(text: str, problem: str) -> None:
     with pytest.raises(DataError) as refused:
-        notes_from(by_hand(f"# a remark\n{text}"), FILE, ZONE)
+        notes_from(by_hand(f"# a remark\n{text}"))
     assert problem in str(refused.value) and refused.value.line == 2
 
 
@@ -210,23 +208,19 @@ def test_a_fact_comes_back_with_all_its_parts() -> None:
         Fact(formats.derived_id("雨里的站台", ()), AT, FactDraft("雨里的站台", (), "picture"), (), "owner"),
         Fact(formats.derived_id("别提他", ("a",)), AT, FactDraft("别提他", ("a",), "boundary", target="阿成"), (), "model"),
     ]  # fmt: skip
-    assert [one for one in cases if formats.fact_from(read(formats.fact_entry(one)), FILE, ZONE) != one] == []
+    assert [one for one in cases if formats.fact_from(read(formats.fact_entry(one))) != one] == []
 
 
 def test_a_fact_that_a_hand_wrote_may_be_its_words_alone_and_is_the_owners() -> None:
-    assert formats.fact_from(by_hand("f1: ' 用户怕高 '\n"), FILE, ZONE) == Fact(
-        "f1", None, FactDraft("用户怕高", ()), (), "owner"
-    )
-    read_back = formats.fact_from(
-        by_hand("f1:\n  text: 用户怕高\n  kind: 随便\n  by: model\n  polarity: 好\n"), FILE, ZONE
-    )
+    assert formats.fact_from(by_hand("f1: ' 用户怕高 '\n")) == Fact("f1", None, FactDraft("用户怕高", ()), (), "owner")
+    read_back = formats.fact_from(by_hand("f1:\n  text: 用户怕高\n  kind: 随便\n  by: model\n  polarity: 好\n"))
     assert (read_back.draft.kind, read_back.by, read_back.draft.polarity) == ("attribute", "owner", 1)
 
 
 @pytest.mark.parametrize("text", ["f1: ''\n", "f1:\n  kind: relation\n", "f1:\n  text: ' '\n"])
 def test_a_fact_without_words_is_named(text: str) -> None:
     with pytest.raises(DataError, match="fact 'f1' has no `text`") as refused:
-        formats.fact_from(by_hand(f"# a remark\n{text}"), FILE, ZONE)
+        formats.fact_from(by_hand(f"# a remark\n{text}"))
     assert refused.value.line == 2
 
 
