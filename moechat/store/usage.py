@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from moechat.errors import DataError
 from moechat.store.entries import Entry, Shape, is_count, one_of
@@ -30,12 +30,6 @@ def _is_day(value: Any) -> bool:
         return bool(date.fromisoformat(value))
     except (TypeError, ValueError):
         return False
-
-
-USAGE = Shape(
-    {"day": _is_day, "use": one_of("reply", "understanding")}
-    | {f"{name}?": is_count for name in ("calls", "prompt", "reply", "cached", "reported", "same", "compared")}
-)
 
 
 @dataclass(frozen=True)
@@ -71,6 +65,8 @@ class Spent:
 
 
 _COUNTS = [field.name for field in fields(Spent) if field.type == "int"]
+USAGE = Shape({"day": _is_day, "use": one_of(*get_args(Use))} | {f"{name}?": is_count for name in _COUNTS})
+Sums = dict[tuple[str, Use], Spent]
 
 
 class UsageFile:
@@ -80,7 +76,7 @@ class UsageFile:
         self._lines, self._writing = lines, writing
         self._threads = threading.Lock()
         self._waiting: list[Spent] = []
-        self._sums: dict[tuple[str, Use], Spent] = {}
+        self._sums: Sums = {}
         self._read = 0
 
     @property
@@ -117,7 +113,7 @@ class UsageFile:
             self._follow()
             sums, waiting = dict(self._sums), list(self._waiting)
         for spent in waiting:
-            sums[spent.day, spent.use] = sums.get((spent.day, spent.use), Spent(spent.day, spent.use)) + spent
+            _count_in(sums, spent)
         return [sums[key] for key in sorted(sums)]
 
     def _follow(self) -> None:
@@ -128,10 +124,13 @@ class UsageFile:
 
     def _take(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            spent = Spent(entry["day"], entry["use"], **{name: entry.get(name, 0) for name in _COUNTS})
-            before = self._sums.get((spent.day, spent.use))
-            self._sums[spent.day, spent.use] = before + spent if before else spent
+            _count_in(self._sums, Spent(entry["day"], entry["use"], *(entry.get(name, 0) for name in _COUNTS)))
         self._read += len(entries)
+
+
+def _count_in(sums: Sums, spent: Spent) -> None:
+    key = spent.day, spent.use
+    sums[key] = sums[key] + spent if key in sums else spent
 
 
 def _rows(spent: Iterable[Spent]) -> list[Mapping[str, Any]]:
