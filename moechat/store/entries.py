@@ -420,9 +420,12 @@ class Batch:
 def exchange_entry(node: Node) -> Entry:
     """The entry with which an exchange begins; what is as usual is left out."""
     entry = {"op": "exchange", "id": node.id, "parent": node.parent, "at": node.at, "user": node.user}
-    attachments = [asdict(one) for one in node.attachments]
-    optional = {"talk": node.talk, "speaker": node.speaker, "attachments": attachments, "stamp": node.stamp}
-    return entry | {key: value for key, value in optional.items() if value}
+    return entry | ({"talk": node.talk} if node.talk else {}) | _beside_words(node)
+
+
+def _beside_words(one: Node | Exchange) -> dict[str, Any]:
+    parts = {"speaker": one.speaker, "attachments": list(map(asdict, one.attachments)), "stamp": one.stamp}
+    return {key: value for key, value in parts.items() if value}
 
 
 def variant_entry(id_: str, variant: Variant) -> Entry:
@@ -441,10 +444,7 @@ def reread_entry(wish: Reread | None) -> Entry:
 
 def edit_entry(exchange: Exchange) -> Entry:
     """The log entry of corrected words. It holds the whole exchange, whose other parts may be folded."""
-    attachments = [asdict(one) for one in exchange.attachments]
-    optional = {"speaker": exchange.speaker, "attachments": attachments, "stamp": exchange.stamp}
     return {
         "op": "edit", "id": exchange.id, "at": exchange.at.isoformat(), "user": exchange.user, "char": exchange.char,
-        "status": "done" if exchange.status == "streaming" else exchange.status,
-        **{key: value for key, value in optional.items() if value},
+        "status": "done" if exchange.status == "streaming" else exchange.status, **_beside_words(exchange),
     }  # fmt: skip

@@ -155,11 +155,11 @@ class Log:
         unit = self._unit
         key = self._keys.get(id_) or secrets.token_hex(4)
         reply = Variant(char, status, error, [dict(hit) for hit in hits], spans, notice, key)
-        if goes_on_with(reply.key) is not None and not char:
-            self._keys.pop(id_, None)
-            unit.replies.release(id_)
-            return unit.exchanges.get(id_)
         if goes_on_with(reply.key) is not None:
+            if not char:
+                self._keys.pop(id_, None)
+                unit.replies.release(id_)
+                return unit.exchanges.get(id_)
             reply.hits = [*reply.hits, *(hit for hit in unit.tree.node(id_).hits if hit not in reply.hits)]
         entry = variant_entry(id_, reply)
         keep = True

@@ -175,9 +175,6 @@ class State:
             self.returned[id_] = entry["at"], entry["file"]
             self.missing[id_] = datetime.fromisoformat(entry["at"])
 
-    def _cleaned(self, entry: Entry) -> None:
-        self.cleaned = datetime.fromisoformat(entry["at"])
-
     def _trust(self, entry: Entry) -> None:
         (true, count), (more, counted) = self.trust.get(entry["model"], (0, 0)), entry["quotes"]
         self.trust[entry["model"]] = (true + more, count + counted)
@@ -248,8 +245,7 @@ class State:
             *({"op": "missing", "ids": [id_], "at": at.isoformat()} for id_, at in self.missing.items()),
             *({"op": "returned", "ids": [id_], "at": at, "file": file} for id_, (at, file) in self.returned.items()),
             *({"op": "topic", "from": old, "to": new} for old, new in self.topics),
-            *([{"op": "cleaned", "at": self.cleaned.isoformat()}] if self.cleaned else []),
-            *([{"op": "daybook", "at": self.daybook.isoformat()}] if self.daybook else []),
+            *({"op": op, "at": at.isoformat()} for op in ("cleaned", "daybook") if (at := getattr(self, op))),
             {"op": "forgotten", "ids": sorted(self.forgotten)},
             *({"op": "trust", "model": model, "quotes": list(row)} for model, row in sorted(self.trust.items())),
         ]
@@ -293,8 +289,9 @@ _STEPS: Mapping[str, Callable[[State, Entry], None]] = {
     "found": State._found,
     "returned": State._returned,
     "topic": lambda state, entry: setattr(state, "topics", _renamed(state.topics, entry["from"], entry["to"])),
-    "cleaned": State._cleaned,
-    "daybook": lambda state, entry: setattr(state, "daybook", datetime.fromisoformat(entry["at"])),
+    **dict.fromkeys(
+        ("cleaned", "daybook"), lambda state, entry: setattr(state, entry["op"], datetime.fromisoformat(entry["at"]))
+    ),
     "plans": State._plans,
     "greeted": lambda state, entry: state.greeted.update({entry["id"]: entry}),
     "forgotten": lambda state, entry: state.forgotten.update(entry["ids"]),
