@@ -72,17 +72,12 @@ class OpenOwners:
 
     def kept(self, owner: Owner) -> Agent:
         """The agent of an owner, open until it is closed by ``close``."""
-        with self._use(owner, keep=True) as agent:
+        with self.lent(owner, keep=True) as agent:
             return agent
 
     @contextlib.contextmanager
-    def lent(self, owner: Owner) -> Iterator[Agent]:
-        """The agent of an owner, which stays open while the block runs. Raises Busy."""
-        with self._use(owner, keep=False) as agent:
-            yield agent
-
-    @contextlib.contextmanager
-    def _use(self, owner: Owner, *, keep: bool) -> Iterator[Agent]:
+    def lent(self, owner: Owner, *, keep: bool = False) -> Iterator[Agent]:
+        """The agent of an owner, which stays open while the block runs, and (``keep``) after it. Raises Busy."""
         with self._lock:
             leaving = [] if keep else self._make_room(owner)
             seat = self._seats.setdefault(owner, Seat(self._now()))

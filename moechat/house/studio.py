@@ -122,6 +122,7 @@ class Studio:
         stores: Stores,
     ) -> None:
         self._data, self._zone, self._now, self._release, self._stores = data, zone, now, release, stores
+        self._bin = data / "agents" / BIN
 
     # ---- coming
 
@@ -272,22 +273,19 @@ class Studio:
 
     def restore(self, kept: str, name: str = "") -> str:
         """Bring a character back from the bin."""
-        if kept not in self.binned():
-            raise NotFound(f"the bin holds no {kept!r}; it has: {', '.join(self.binned()) or 'nothing'}")
-        name = name or kept.rpartition("@")[0]
-        (self._bin / kept).rename(self._free(name))
+        folder, name = self._in_bin(kept), name or kept.rpartition("@")[0]
+        folder.rename(self._free(name))
         return name
 
     def empty_bin(self, kept: Sequence[str]) -> None:
         """Erase characters in the bin for good."""
         for one in kept:
-            if one not in self.binned():
-                raise NotFound(f"the bin holds no {one!r}; it has: {', '.join(self.binned()) or 'nothing'}")
-            shutil.rmtree(self._bin / one)
+            shutil.rmtree(self._in_bin(one))
 
-    @property
-    def _bin(self) -> Path:
-        return self._data / "agents" / BIN
+    def _in_bin(self, kept: str) -> Path:
+        if kept not in self.binned():
+            raise NotFound(f"the bin holds no {kept!r}; it has: {', '.join(self.binned()) or 'nothing'}")
+        return self._bin / kept
 
     # ---- you
 
