@@ -162,32 +162,6 @@ def _place(fact: Fact) -> tuple[datetime, str]:
     return fact.since, fact.id
 
 
-# ---- what changed
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedEpisodes(Collection[tuple[int, str, Episode | None]]):
-    """(row, id, the episode or None for a dead one). Each pass reads them, some at a time: those of years need not all be in
-    memory at once."""
-
-    session: StoreSession
-    rows: Sequence[int]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __contains__(self, one: object) -> bool:
-        return any(one == other for other in self)
-
-    def __iter__(self) -> Iterator[tuple[int, str, Episode | None]]:
-        for start in range(0, len(self.rows), ROWS_AT_ONCE):
-            part = list(self.rows[start : start + ROWS_AT_ONCE])
-            read = {row: rest for row, *rest in self.session.all(CHANGED, {"rows": part})}
-            for row in filter(read.__contains__, part):  # all are there, unless a cache was made anew meanwhile
-                id_, data, alive = read[row]
-                yield row, id_, EPISODE.of_json(id_, data) if alive else None
-
-
 # ---- the records
 
 
@@ -289,9 +263,16 @@ class FindingRecords:
         rows = self._session.all(statement + folded.condition(f"({WORDS})"), {**folded.values, "kinds": list(kinds)})
         return [(t, kind, id_, row) for t, kind, id_, row, left in rows if folded.are_in(left)]
 
-    def changed(self, since: int) -> ChangedEpisodes:
-        """Those that came or went after a generation, in row order."""
-        return ChangedEpisodes(self._session, [row for (row,) in self._session.all(SINCE, {"since": since})])
+    def changed(self, since: int) -> Iterator[tuple[int, str, Episode | None]]:
+        """(row, id, the episode or None for a dead one) of those that came or went after a generation, in row order. They are
+        read some at a time: those of years need not all be in memory at once."""
+        rows = [row for (row,) in self._session.all(SINCE, {"since": since})]
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows[start : start + ROWS_AT_ONCE]
+            read = {row: rest for row, *rest in self._session.all(CHANGED, {"rows": part})}
+            for row in filter(read.__contains__, part):  # all are there, unless a cache was made anew meanwhile
+                id_, data, alive = read[row]
+                yield row, id_, EPISODE.of_json(id_, data) if alive else None
 
     # ---- links
 
