@@ -80,17 +80,12 @@ def mend_end(
     if cut is None:
         return True
     lost = sorted(cut.lost.keys() - set(untold))
-    if lost and not _is_still(path):
+    if lost and 0 <= time.time() - path.stat().st_mtime < STILL_S:  # by the clock of the file system
         return False
     records.replace(path, cut.mended)
     if lost:
         tell(path, lost)
     return True
-
-
-def _is_still(path: Path) -> bool:
-    """Whether nobody has written to a file for a while, by the clock of the file system."""
-    return not 0 <= time.time() - path.stat().st_mtime < STILL_S
 
 
 def repaired(data: bytes, path: Path, blocks: Blocks) -> tuple[bytes, list[str]]:

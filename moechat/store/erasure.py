@@ -146,7 +146,9 @@ def erase(unit: Unit, sweep: Callable[[], None]) -> bool:
     if forgets:
         unit.read_all()
     for ids in forgets:
-        _bury(unit, ids)
+        # An import that is taken back as a whole gets no tombstones: its owner may import it again.
+        if not any(ids.issuperset(batch.ids) for batch in unit.tree.batches.values()):
+            unit.bury(unit.exchanges.of(sorted(ids)).values(), ids)
         _erase(unit, ids)
     if forgets:
         unit.scrub()
@@ -155,12 +157,6 @@ def erase(unit: Unit, sweep: Callable[[], None]) -> bool:
         while not unit.rewrite_log(unit.clock.now() - KEEP_WORDS, ids):
             unit.follow()
     return bool(forgets)
-
-
-def _bury(unit: Unit, ids: frozenset[str]) -> None:
-    """Put up tombstones. An import that is taken back as a whole gets none: its owner may import it again."""
-    if not any(ids.issuperset(batch.ids) for batch in unit.tree.batches.values()):
-        unit.bury(unit.exchanges.of(sorted(ids)).values(), ids)
 
 
 def _erase(unit: Unit, ids: frozenset[str]) -> None:
