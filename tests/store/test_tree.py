@@ -16,6 +16,12 @@ from tests.trees import LIMIT, NOW, Entry, begin, chain, grown, reply
 # ---- the oracle: everything worked out anew from the whole list
 
 
+ADDED_TO = {
+    "settle": ["settled"], "filed": ["filed"], "understood": ["understood"], "retract": ["retracted"], "cut": ["cuts"],
+}  # fmt: skip
+TAKEN_FROM = {"edit": ["understood", "filed"], "requeue": ["understood"], "restore": ["retracted", "understood"]}
+
+
 @dataclass
 class Plain:
     order: list[str] = field(default_factory=list)
@@ -31,31 +37,15 @@ class Plain:
     def of(cls, entries: list[Entry]) -> Plain:
         it = cls()
         for e in entries:
-            ids = e.get("ids") or [e.get("id")]
-            match e["op"]:
-                case "exchange":
-                    it.order.append(e["id"])
-                    it.parent[e["id"]], it.leaf = e["parent"], e["id"]
-                case "select":
-                    it.leaf = e["id"]
-                case "settle":
-                    it.settled.update(ids)
-                case "filed":
-                    it.filed.update(ids)
-                case "understood":
-                    it.understood.update(ids)
-                case "edit":
-                    it.understood.difference_update(ids)
-                    it.filed.difference_update(ids)
-                case "requeue":
-                    it.understood.difference_update(ids)
-                case "retract":
-                    it.retracted.update(ids)
-                case "restore":
-                    it.retracted.difference_update(ids)
-                    it.understood.difference_update(ids)
-                case "cut":
-                    it.cuts.update(ids)
+            if e["op"] == "exchange":
+                it.order.append(e["id"])
+                it.parent[e["id"]], it.leaf = e["parent"], e["id"]
+            if e["op"] == "select":
+                it.leaf = e["id"]
+            for name in ADDED_TO.get(e["op"], ()):
+                getattr(it, name).update(e.get("ids") or [e["id"]])
+            for name in TAKEN_FROM.get(e["op"], ()):
+                getattr(it, name).difference_update(e.get("ids") or [e["id"]])
         return it
 
     def path(self) -> list[str]:
