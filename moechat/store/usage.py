@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, fields
 from datetime import date
 from typing import Any, Literal, get_args
 
-from moechat.errors import DataError
 from moechat.store.entries import Entry, Shape, is_count, one_of
 from moechat.store.json_lines import Lines
 from moechat.store.state import Writing
@@ -78,10 +77,6 @@ class UsageFile:
         self._waiting: list[Spent] = []
         self._sums: Sums = {}
         self._read = 0
-
-    @property
-    def problems(self) -> list[DataError]:
-        return self._lines.problems
 
     def add(self, spent: Spent) -> None:
         self._waiting.append(spent)

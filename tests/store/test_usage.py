@@ -46,4 +46,4 @@ def test_a_damaged_line_costs_itself_alone(home: Home) -> None:
     with (home.folder / USAGE).open("a", encoding="utf-8") as file:
         file.write('{"day": "soon", "use": "reply"}\n[]\n{"day": "2025-05-20", "use": "reply", "calls": -1}\n')
     again = home.store().usage
-    assert again.days() == [ONE] and len(again.problems) == 3
+    assert again.days() == [ONE] and len(again._lines.problems) == 3
