@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from moechat.index.dense import Dense
 from moechat.memory.diary import Diary
 from moechat.memory.episodes import Episodes
 from moechat.model import Exchange, Recollection
+from moechat.store.disk import INDEX
 from moechat.store.files import FileStore
 from moechat.store.kinds import Store
 from moechat.turn import Ended, Recalled
@@ -125,6 +127,13 @@ class Home:
     def store(self) -> FileStore:
         self.stores.append(FileStore(self.folder, clock=self.clock, zone=ZONE))
         return self.stores[-1]
+
+    def store_anew(self) -> FileStore:
+        """All stores are closed, and another one reads the files alone."""
+        for store in self.stores:
+            store.close()
+        shutil.rmtree(self.folder / INDEX)
+        return self.store()
 
 
 @contextmanager

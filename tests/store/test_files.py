@@ -132,8 +132,7 @@ AWKWARD = [
 @pytest.mark.parametrize("text", AWKWARD, ids=repr)
 def test_words_are_stored_as_they_were_said(home: Home, store: FileStore, text: str) -> None:
     id_ = told(store, home.clock, text, text, settle=True)
-    shutil.rmtree(home.folder / ".index")
-    fresh = home.store()
+    fresh = home.store_anew()
     assert (fresh.exchanges.get(id_).user, fresh.exchanges.get(id_).char) == (text, text)
     assert (fresh.exchanges.by_ids([id_])[id_].exchange.user, fresh.problems) == (text, [])
 
@@ -141,9 +140,7 @@ def test_words_are_stored_as_they_were_said(home: Home, store: FileStore, text: 
 def test_the_index_folder_can_be_deleted_and_is_made_anew_the_same(home: Home, store: FileStore) -> None:
     ids = [told(store, home.clock, f"第{i}句", settle=True, hours=13) for i in range(5)]
     understood(store, ids[0], ids[1], facts={"住杭州": (ids[0],)}, events={"吃火锅": (ids[0], ids[1])})
-    store.close()
-    shutil.rmtree(home.folder / ".index")
-    fresh = home.store()
+    fresh = home.store_anew()
     assert list(known(fresh, *ids)) == ids
     assert facts(fresh) == ["住杭州"]
     assert episodes(fresh, ids[1]) == ["吃火锅"]
@@ -617,10 +614,8 @@ def test_a_long_log_is_folded_and_says_the_same(home: Home, store: FileStore) ->
     store.log.restore(ids[4])
     other.follow()
     assert set(other.tree.pending()) == {ids[3], ids[4], last}
-    other.close()
-    shutil.rmtree(home.folder / ".index")
     (home.folder / DAY).unlink()  # words that were folded are in the day file alone: gone with it, and nothing else is
-    fresh = home.store()
+    fresh = home.store_anew()
     assert [u for u, _ in words(fresh)][-1] == "新"
 
 

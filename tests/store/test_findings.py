@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,9 +51,7 @@ def test_an_event_comes_back_as_it_went(home: Home, store: FileStore, text: str)
         (moment("2025-05-19T00:00:00"), moment("2025-05-19T23:59:59")),
     )  # fmt: skip
     put(store, [a, b], events=(event,), tag=text)
-    store.close()
-    shutil.rmtree(home.folder / ".index")
-    fresh = home.store()
+    fresh = home.store_anew()
     assert events(fresh, b) == [event]
     assert fresh.findings.notes_of([a])[a] == (text, ("词", "a b"), "model")
     assert fresh.problems == []
@@ -200,9 +197,7 @@ def test_rebuilt_equals_grown(tmp_path_factory: pytest.TempPathFactory, chosen: 
     retracted = store.tree.retracted
     for fact in store.findings.facts():
         assert not retracted.intersection(fact.draft.sources), "nothing rests on what was taken back"
-    store.close()
-    shutil.rmtree(home.folder / ".index")
-    fresh = home.store()
+    fresh = home.store_anew()
     assert everything(fresh, ids) == grown
     assert fresh.problems == []
     assert fresh.tree.unfiled() == []
@@ -337,9 +332,7 @@ def test_changing_one_fact_of_a_file_written_by_hand_is_as_reading_it_all_again(
     store.follow(all_files=True)
     grown = store.findings.facts(), [str(problem) for problem in store.problems]
     assert (key in {fact.id for fact in grown[0]}) == (step == "replace")
-    store.close()
-    shutil.rmtree(home.folder / ".index")
-    fresh = home.store()
+    fresh = home.store_anew()
     assert (fresh.findings.facts(), [str(problem) for problem in fresh.problems]) == grown
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -28,9 +27,7 @@ def test_it_is_the_same_in_the_log_in_the_day_file_and_in_a_new_cache(home: Home
     assert (logged.speaker, logged.attachments) == ("小林", (PHOTO,))
     store.log.settle()
     assert store.exchanges.get(id_) == logged
-    store.close()
-    shutil.rmtree(home.folder / ".index")
-    fresh = home.store()
+    fresh = home.store_anew()
     assert fresh.exchanges.get(id_) == logged
     assert fresh.problems == []
 
