@@ -15,13 +15,12 @@ from moechat.when.reader import LONGEST_READ, resolve
 from moechat.when.shapes import Amount
 from moechat.when.span import Span, precision_of
 from moechat.when.words import patterns
-from moechat.when.zh_times import NUMERAL
 
 _ZH, _EN = patterns("zh", "moved"), patterns("en", "moved")
 _TO = rf"(?:{_ZH['to']})|(?i:\b(?:{_EN['to']})\b)"
 _EARLIER = rf"(?:{_ZH['earlier']})|(?i:\b(?:{_EN['earlier']})\b)"
 _BY_ZH = (
-    rf"(?:{_ZH['earlier']}|{_ZH['later']})?(?:了|个)*(?P<much>[{NUMERAL}几半]+个?半?多?"
+    rf"(?:{_ZH['earlier']}|{_ZH['later']})?(?:了|个)*(?P<much>[{zh.NUMERAL}几半]+个?半?多?"
     r"(?:分钟|小时|钟头|天|日|周|星期|礼拜|月|年))(?![以之]?[后前]|号|底|初)"
 )
 _BY_EN = rf"(?i)(?P<count>{en_times.QUANTITY})(?: more| extra)? (?P<unit>{en_times.UNIT})\b(?! (?:from|ago|on|today|tomorrow))"

@@ -15,6 +15,19 @@ Language = Literal["zh", "en"]
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 
+_TRADITIONAL = (
+    "週個這禮幾剛時間點鐘國慶節陣兩後號從歲麼們說裡裏農曆歷陽陰臘閏聖誕勞動開內過來還記會將準備計劃學"
+    "當現於給談講問嗎誰為纔經離連長閒親婦兒愛雙億萬滿穀種處霜驚蟄頭齡聯歡話餅樓線員階層課難總習慣買賣"
+    "寫讀見與"
+)
+_SIMPLIFIED = (
+    "周个这礼几刚时间点钟国庆节阵两后号从岁么们说里里农历历阳阴腊闰圣诞劳动开内过来还记会将准备计划学"
+    "当现于给谈讲问吗谁为才经离连长闲亲妇儿爱双亿万满谷种处霜惊蛰头龄联欢话饼楼线员阶层课难总习惯买卖"
+    "写读见与"
+)
+PLAIN = str.maketrans(_TRADITIONAL + "０１２３４５６７８９：－～／．　", _SIMPLIFIED + "0123456789:-~/. ")
+"""What a Chinese text is read as: simplified characters, and figures of one width."""
+
 # Monday first, as ``datetime.weekday`` counts.
 WEEKDAYS: Mapping[str, tuple[str, ...]] = {
     "zh": ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"),

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from moechat.when.names import HAN, has_han
+from moechat.when.names import HAN, PLAIN, has_han
 from moechat.when.periods import compiled
 from moechat.when.span import Span
 from moechat.when.words import patterns
-from moechat.when.zh_times import PLAIN
 
 _ZH, _EN = patterns("zh", "tense"), patterns("en", "tense")
 PAST_ZH, PAST_EN = _ZH["past"], _EN["past_forms"]

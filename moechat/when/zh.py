@@ -1,4 +1,4 @@
-"""Chinese time expressions, read into pieces: what each pattern of ``zh_times`` means, and Chinese numbers."""
+"""Chinese time expressions, read into pieces: the patterns that are made of ``zh.toml``, what each means, and Chinese numbers."""
 
 from __future__ import annotations
 
@@ -7,29 +7,44 @@ from collections.abc import Iterator
 
 from moechat.when import periods as p
 from moechat.when import shapes
-from moechat.when.calendar import lunar_day, lunar_month
+from moechat.when.calendar import SOLAR_TERMS, lunar_day, lunar_month
 from moechat.when.expression import Language
-from moechat.when.names import chinese_number
+from moechat.when.names import PLAIN, chinese_number
 from moechat.when.periods import Maker, Match, Period, Piece, TextContext, compiled
 from moechat.when.shapes import Amount
 from moechat.when.tense import HABITS, PAST_ZH, forward_zh
-from moechat.when.zh_times import (
-    FESTIVAL_NAMES,
-    MONTH_PARTS,
-    NUMERAL,
-    PARTS,
-    PATTERNS,
-    PLAIN,
-    REL_DAYS,
-    REL_YEARS,
-    SEASONS,
-    SHIFT_NAMES,
-    UNITS,
-    VAGUE_PAST,
-    VAGUE_TILL_NOW,
-    WEEKDAYS,
-    YEAR_PARTS,
-)
+from moechat.when.words import alternatives, numbered, patterns, ranges, table
+
+WORDS = table("zh")
+REL_DAYS, REL_YEARS = numbered(WORDS["relative_days"]), numbered(WORDS["relative_years"])
+WEEKDAYS = {c: i for i, c in enumerate("一二三四五六日")} | {"天": 6} | {str(i + 1): i for i in range(7)}
+PARTS, SEASONS = ranges(WORDS["parts"]), ranges(WORDS["seasons"])
+YEAR_PARTS, MONTH_PARTS = ranges(WORDS["year_parts"]), ranges(WORDS["month_parts"])
+FESTIVAL_NAMES = {**WORDS["festivals"], **{term: term for term in SOLAR_TERMS}}
+VAGUE_TILL_NOW, VAGUE_PAST = WORDS["vague_till_now"], WORDS["vague_past"]
+UNITS, SHIFT_NAMES = WORDS["units"], WORDS["shifts"]
+# These are other things too, unless it is plain that a day is meant.
+_ALSO_WORDS = ("小雪", "大雪", "雨水", "小满", "白露", "大寒", "十一", "高考")
+
+# Numerals; a rule that begins with one begins at its first.
+NUMERAL = "0-9零〇一二两俩三四五六七八九十百千万廿"
+# The first of two neighbouring numbers (三四点, 周四五, 二三月).
+_PAIR = "(?:" + "|".join(f"{a}(?={b})" for a, b in zip("一二三四五六七八九", "二三四五六七八九十", strict=True)) + ")"
+_BITS = {
+    "numeral": NUMERAL,
+    "pair": _PAIR,
+    "festivals": alternatives(set(FESTIVAL_NAMES) - set(_ALSO_WORDS)),
+    "also_words": alternatives(_ALSO_WORDS),
+    "terms": alternatives(_ALSO_WORDS[:6]),
+    "vague": alternatives([*VAGUE_TILL_NOW, *VAGUE_PAST]),
+    "long_parts": alternatives(word for word in PARTS if len(word) > 1),
+    "shifts": alternatives(SHIFT_NAMES),
+    "iso": shapes.ISO,
+    "latin_quarter": shapes.QUARTER,
+}
+_BITS |= patterns("zh", "bits", _BITS)
+_BITS |= {f"{prefix}_oclock": _BITS["oclock"].replace("(?P<", f"(?P<{prefix}") for prefix in "bc"}
+PATTERNS = patterns("zh", "times", {**_BITS, "not_times": patterns("zh", "not_times", _BITS)["rows"]})
 
 _SCALE = {"quarter": ("minute", 15), "season": ("month", 3), "century": ("year", 100)}
 

@@ -36,7 +36,7 @@ from moechat.memory.diary import asked_spans
 from moechat.model import Exchange, Hit
 from moechat.rules import importance, message, reading, topics
 from moechat.understanding import answer, gate
-from moechat.when import asks, en_times, resolve, shown, zh_times
+from moechat.when import asks, en_times, resolve, shown, zh
 
 TESTS = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("MOECHAT_SHARED", TESTS.parents[1] / "shared"))
@@ -198,7 +198,7 @@ def shared_sentences() -> list[str]:
 
 
 def time_words() -> list[str]:
-    source = str(vars(zh_times)) + str(vars(en_times))
+    source = str(vars(zh)) + str(vars(en_times))
     return sorted({*re.findall(r"[\u4e00-\u9fff]{1,4}", source), *re.findall(r"[A-Za-z][A-Za-z']{2,}", source)})
 
 

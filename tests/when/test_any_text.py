@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moechat.when import asks, en_times, resolve, zh_times
+from moechat.when import asks, en_times, resolve, zh
 from moechat.when.en import ENGLISH
 from moechat.when.expression import Language
 from moechat.when.reader import PATTERNS as ANCHOR_PATTERNS
@@ -75,7 +75,7 @@ def test_a_distance_from_what_has_no_date_is_no_time(text: str) -> None:
 
 def vocabulary() -> dict[str, list[str]]:
     """The words of every table and pattern, by language; in Chinese single characters too."""
-    sources = {"zh": str(vars(zh_times)) + str(ANCHOR_PATTERNS), "en": str(vars(en_times)) + str(ANCHOR_PATTERNS)}
+    sources = {"zh": str(vars(zh)) + str(ANCHOR_PATTERNS), "en": str(vars(en_times)) + str(ANCHOR_PATTERNS)}
     numbers = ["0", "3", "15", "31", "99", "2023", "9999", "12:30", "1.5", "2024-02-30", "5/20", "3rd"]
     glue = {"zh": [*"，。的到和了 "], "en": [",", ".", "the", "of", "to", "and", "in", "-", "’s"]}
     runs = {"zh": r"[\u4e00-\u9fff]", "en": r"[A-Za-z][A-Za-z']+"}
