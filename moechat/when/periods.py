@@ -109,7 +109,7 @@ def piece(
     shift: Shift | None = None,
     leads: bool = False,
 ) -> list[Piece]:
-    """A rule's usual result: one piece where its pattern was match."""
+    """A rule's usual result: one piece where its pattern matched."""
     return [Piece(match.span(), rank, fixed, within, cycle, shift, leads)]
 
 
@@ -155,14 +155,7 @@ def shifted(moment: datetime, unit: str, count: float) -> datetime:
     return moment + timedelta(days=count * UNIT_DAYS[unit])
 
 
-def around(moment: datetime, unit: str) -> Period:
-    """The whole month, year or day that holds a moment."""
-    if unit == "year":
-        return year(moment.year)
-    return month(moment) if unit == "month" else week(moment) if unit == "week" else day(moment)
-
-
-def cycle_of(moment: datetime, cycle: Cycle, ahead: int = 0) -> Period:
+def cycle_of(moment: datetime, cycle: str, ahead: int = 0) -> Period:
     """The day, week, month or year that holds a moment, ``ahead`` of it."""
     if cycle == "day":
         return day(moment + ahead * DAY)

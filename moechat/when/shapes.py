@@ -11,23 +11,7 @@ from types import MappingProxyType
 
 from moechat.when import periods as p
 from moechat.when.calendar import holiday
-from moechat.when.periods import (
-    DAY,
-    SECOND,
-    UNIT_DAYS,
-    Match,
-    Period,
-    Piece,
-    Shift,
-    TextContext,
-    around,
-    day,
-    month_after,
-    months,
-    shifted,
-    week,
-    year,
-)
+from moechat.when.periods import DAY, SECOND, UNIT_DAYS, Match, Period, Piece, Shift, TextContext, shifted
 
 # Widths of vague words in days. Those that end before today (前两天, 前几天, 前阵子 …) count back from yesterday, the others
 # from now. English words share them: recently and lately are 最近, just now 刚才, the other day and a few days back 前几天,
@@ -103,7 +87,7 @@ def away(ctx: TextContext, unit: str, least: float, most: float, sign: int) -> P
         return Period(edges[0] + DAY, edges[1] + DAY, "range")
     first, last = sorted(shifted(ctx.today, unit, sign * n) for n in (least, most))
     whole = "day" if unit in ("day", "week") else unit
-    begin, end = around(first, whole), around(last, whole)
+    begin, end = p.cycle_of(first, whole), p.cycle_of(last, whole)
     return begin if begin == end else Period(begin.start, end.stop, "range")
 
 
@@ -154,15 +138,15 @@ def beside(start: int, count: int = 1, unit: str = "day") -> Shift:
     """``count`` days that begin ``start`` days from the date: from its first day back, from its last day on."""
 
     def shift(period: Period, ctx: TextContext) -> Period:
-        edge = day(period.start) if start < 0 else day(period.stop - DAY)
-        return day(edge.start + start * DAY, count, unit)
+        edge = p.day(period.start) if start < 0 else p.day(period.stop - DAY)
+        return p.day(edge.start + start * DAY, count, unit)
 
     return shift
 
 
 def nth_day(number: int) -> Shift:
     """国庆第二天: counted from the first day on; -1 is the last."""
-    return lambda period, ctx: day(period.stop - DAY if number < 0 else period.start + (number - 1) * DAY)
+    return lambda period, ctx: p.day(period.stop - DAY if number < 0 else period.start + (number - 1) * DAY)
 
 
 def weekday_beside(weekday: int, sign: int, count: int = 1, unit: str = "day") -> Shift:
@@ -170,10 +154,10 @@ def weekday_beside(weekday: int, sign: int, count: int = 1, unit: str = "day") -
 
     def shift(period: Period, ctx: TextContext) -> Period:
         if sign < 0:
-            start = day(period.start).start - count * DAY
-            return day(start - (start.weekday() - weekday) % 7 * DAY, count, unit)
-        start = day(period.stop - DAY).stop
-        return day(start + (weekday - start.weekday()) % 7 * DAY, count, unit)
+            start = p.day(period.start).start - count * DAY
+            return p.day(start - (start.weekday() - weekday) % 7 * DAY, count, unit)
+        start = p.day(period.stop - DAY).stop
+        return p.day(start + (weekday - start.weekday()) % 7 * DAY, count, unit)
 
     return shift
 
@@ -193,11 +177,11 @@ def weekends_beside(sign: int, count: int = 1) -> Shift:
 
 
 def month_beside(ahead: int) -> Shift:
-    return lambda period, ctx: months(*month_after(period.start.year, period.start.month, ahead))
+    return lambda period, ctx: p.months(*p.month_after(period.start.year, period.start.month, ahead))
 
 
 def year_beside(ahead: int) -> Shift:
-    return lambda period, ctx: year(period.start.year + ahead)
+    return lambda period, ctx: p.year(period.start.year + ahead)
 
 
 def stretch_beside(sign: int, unit: str, count: int) -> Shift:
@@ -216,8 +200,8 @@ def third_of(place: int) -> Shift:
 
     def shift(period: Period, ctx: TextContext) -> Period:
         length = (period.stop - period.start) / 3
-        begin = day(period.start + place * length).start
-        return Period(begin, period.stop if place == 2 else day(period.start + (place + 1) * length).start, "range")
+        begin = p.day(period.start + place * length).start
+        return Period(begin, period.stop if place == 2 else p.day(period.start + (place + 1) * length).start, "range")
 
     return shift
 
@@ -229,12 +213,14 @@ SHIFTS: dict[str, Shift] = {
     "after": _after,
     "day before": beside(-1),
     "day after": beside(1),
-    "evening before": lambda period, ctx: Period(day(period.start).start - DAY / 4, day(period.start).start, "part"),
-    "evening after": lambda period, ctx: Period(day(period.stop).start + DAY * 0.75, day(period.stop).stop, "part"),
-    "its week": lambda period, ctx: week(period.start),
-    "its weekend": lambda period, ctx: day(week(period.start).start + 5 * DAY, 2, "weekend"),
-    "its year": lambda period, ctx: around(period.start, "year"),
-    "its month": lambda period, ctx: around(period.start, "month"),
+    "evening before": lambda period, ctx: Period(
+        p.day(period.start).start - DAY / 4, p.day(period.start).start, "part"
+    ),
+    "evening after": lambda period, ctx: Period(p.day(period.stop).start + DAY * 0.75, p.day(period.stop).stop, "part"),
+    "its week": lambda period, ctx: p.week(period.start),
+    "its weekend": lambda period, ctx: p.day(p.week(period.start).start + 5 * DAY, 2, "weekend"),
+    "its year": lambda period, ctx: p.cycle_of(period.start, "year"),
+    "its month": lambda period, ctx: p.cycle_of(period.start, "month"),
     "week before": beside(-7, 7, "week"),
     "week after": beside(1, 7, "week"),
     "month before": month_beside(-1),
@@ -260,7 +246,7 @@ def date(match: Match, year: int, month: int, day: int) -> list[Piece]:
     whole = p.months(year, month)
     if not day:
         return p.piece(match, 6, fixed=whole)
-    fixed = p.day(whole.start + (day - 1) * p.DAY)
+    fixed = p.day(whole.start + (day - 1) * DAY)
     return p.piece(match, 4, fixed=fixed) if fixed.stop <= whole.stop else []
 
 
@@ -301,7 +287,7 @@ def relative_term(match: Match, ctx: TextContext, ahead: int) -> list[Piece]:
 def today(ctx: TextContext, first: int, is_plan: bool | None) -> Period:
     """The day of 今天早上 and this morning. Said past midnight, of hours that have not come, it is the day that is not over."""
     is_over = ctx.now.hour < 5 and ctx.use == "recall" and first > ctx.now.hour and not is_plan
-    return p.day(ctx.today - p.DAY * is_over)
+    return p.day(ctx.today - DAY * is_over)
 
 
 def relative_quarter(match: Match, ctx: TextContext, ahead: int) -> list[Piece]:
@@ -319,9 +305,9 @@ def weekend(match: Match, ctx: TextContext) -> list[Piece]:
 
 def relative_weekend(match: Match, ctx: TextContext, ahead: int, *, is_past: bool = False) -> list[Piece]:
     """The weekend a number of weeks ahead. This weekend, told as past before Saturday, is the one that is over."""
-    period = p.day(p.week(ctx.now, ahead).start + 5 * p.DAY, 2, "weekend")
+    period = p.day(p.week(ctx.now, ahead).start + 5 * DAY, 2, "weekend")
     if ahead == 0 and is_past and period.start > ctx.now:
-        period = p.day(period.start - 7 * p.DAY, 2, "weekend")
+        period = p.day(period.start - 7 * DAY, 2, "weekend")
     return p.piece(match, 4.5, fixed=period)
 
 
@@ -377,7 +363,7 @@ def distance(match: Match, ctx: TextContext, amount: Amount, sign: int, *, names
     if unit == "weekend":
         return relative_weekend(match, ctx, sign * round(least))
     if unit == "week" and least == most and names_weekday:
-        return p.piece(match, 5, fixed=p.week(ctx.now + sign * least * 7 * p.DAY))
+        return p.piece(match, 5, fixed=p.week(ctx.now + sign * least * 7 * DAY))
     rank = {"year": 8, "month": 6, "week": 4, "day": 4}.get(unit, 2)
     return p.piece(match, rank, fixed=away(ctx, unit, least, most, sign))
 
@@ -397,9 +383,9 @@ def change(match: Match, shift: p.Shift, *, leads: bool = False) -> list[Piece]:
 
 def latest_weekday(ctx: TextContext, weekday: int) -> datetime:
     """The latest such weekday before today."""
-    return ctx.today - ((ctx.today.weekday() - weekday - 1) % 7 + 1) * p.DAY
+    return ctx.today - ((ctx.today.weekday() - weekday - 1) % 7 + 1) * DAY
 
 
 def coming_weekday(ctx: TextContext, weekday: int) -> datetime:
     """The next such weekday after today."""
-    return latest_weekday(ctx, weekday) + (7 if weekday != ctx.today.weekday() else 14) * p.DAY
+    return latest_weekday(ctx, weekday) + (7 if weekday != ctx.today.weekday() else 14) * DAY
