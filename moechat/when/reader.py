@@ -18,14 +18,14 @@ import io
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from moechat.when import periods as p
 from moechat.when.en import ENGLISH
-from moechat.when.expression import Language, spans
+from moechat.when.expression import spans
 from moechat.when.names import HAN, has_han
 from moechat.when.periods import SECOND, Anchors, Period, Piece, TextContext, compiled
 from moechat.when.shapes import WIDTHS
@@ -129,14 +129,13 @@ def resolve(
     text = text[:LONGEST_READ]
     if now.tzinfo is None:
         now = now.astimezone()
-    if anchors is not None:
-        spans = list(_resolve(text, now, use, widths, anchors))
-    elif plan is not None:
-        days = tuple(moment.astimezone(now.tzinfo).replace(tzinfo=None) for moment in plan)
-        spans = list(_resolve(text, now, use, widths, None, (days[0], days[1]), is_earlier=is_earlier))
-    else:
+    zone, present = now.tzinfo, now.replace(tzinfo=None, microsecond=0, fold=0)
+    if anchors is None and plan is None:
         own = () if widths is WIDTHS else tuple(sorted(widths.items()))
-        spans = list(_remembered(text, now.isoformat(), now, now.tzinfo, use, own))
+        spans = list(_remembered(text, present, zone, use, own))
+    else:
+        days = plan and (plan[0].astimezone(zone).replace(tzinfo=None), plan[1].astimezone(zone).replace(tzinfo=None))
+        spans = _resolve(text, TextContext(present, widths, use, zone, anchors, days, is_earlier))
     if second is None or not has_han(text):
         return spans
     rest = CHINESE.unread(text)
@@ -147,64 +146,40 @@ def resolve(
 
 @lru_cache(maxsize=2048)
 def _remembered(
-    text: str, instant: str, now: datetime, zone: object, use: Use, own: tuple[tuple[str, float], ...]
+    text: str, now: datetime, zone: tzinfo | None, use: Use, own: tuple[tuple[str, float], ...]
 ) -> tuple[Span, ...]:
-    """Repeats within one turn; the wall clock and the zone are part of the key, since equal instants may differ in both."""
-    return _resolve(text, now, use, dict(own), None)
+    """Repeats within one turn; the wall clock and the zone are the key, since equal instants may differ in both."""
+    return tuple(_resolve(text, TextContext(now, dict(own), use, zone)))
 
 
-def _read(
-    text: str, rest: str, own: Sequence[Piece], language: Language, ctx: TextContext
-) -> list[tuple[int, int, Period]]:
-    pieces = [*own, *language.pieces(rest, ctx)]
-    pieces.sort(key=lambda piece: piece.at)
-    return spans(text, pieces, language, ctx)
-
-
-def _resolve(
-    text: str,
-    now: datetime,
-    use: Use,
-    widths: Mapping[str, float],
-    anchors: Anchors | None,
-    plan: tuple[datetime, datetime] | None = None,
-    *,
-    is_earlier: bool = False,
-) -> tuple[Span, ...]:
-    present = now.replace(tzinfo=None, microsecond=0, fold=0)
-    ctx = TextContext(present, widths, use, now.tzinfo, anchors, plan, is_earlier)
-    readings: list[tuple[int, int, Period]] = []
+def _resolve(text: str, ctx: TextContext) -> list[Span]:
     if compiled(_WORKS).search(text) and not compiled(_TALK).search(text):
-        return ()
+        return []
     rest = compiled(_QUOTED).sub(lambda quoted: "\0" * len(quoted.group()), text)
-    own_zh: list[Piece] = []
-    own_en: list[Piece] = []
+    own: dict[bool, list[Piece]] = {True: [], False: []}  # whether in Chinese
     for piece in _anchors(text, ctx):
         start, end = piece.at
         chinese = has_han(text[start:end])
-        (own_zh if chinese else own_en).append(piece)
+        own[chinese].append(piece)
         # Covered, so that nothing in it is read twice; 日 is what 前一天 and 那天 lean on.
         rest = rest[:start] + "\0" * (end - start - 1) + ("日" if chinese else "\0") + rest[end:]
-    if has_han(text):
-        readings = _read(text, rest, own_zh, CHINESE, ctx)
-    if own_en or _LATIN.search(rest):
-        english = _read(text, rest, own_en, ENGLISH, ctx)
-        readings += [
-            (start, end, period)
-            for start, end, period in english
-            if all(end <= other[0] or start >= other[1] for other in readings)
-        ]
-        readings.sort(key=lambda reading: reading[0])
-    return tuple(
+    readings: list[tuple[int, int, Period]] = []
+    for language, is_spoken in ((CHINESE, has_han(text)), (ENGLISH, own[False] or _LATIN.search(rest))):
+        if is_spoken:
+            pieces = sorted([*own[language is CHINESE], *language.pieces(rest, ctx)], key=lambda piece: piece.at)
+            before = list(readings)
+            readings += [
+                (start, end, period)
+                for start, end, period in spans(text, pieces, language, ctx)
+                if all(end <= other[0] or start >= other[1] for other in before)
+            ]
+    return [
         Span(
-            text[start:end].strip(),
-            period.start.replace(tzinfo=now.tzinfo),
-            (period.stop - SECOND).replace(tzinfo=now.tzinfo),
-            period.unit,
-            (start, end),
+            text[start:end].strip(), period.start.replace(tzinfo=ctx.zone), (period.stop - SECOND).replace(tzinfo=ctx.zone),
+            period.unit, (start, end),
         )
-        for start, end, period in readings
-    )
+        for start, end, period in sorted(readings, key=lambda reading: reading[0])
+    ]  # fmt: skip
 
 
 # ---- times that only memory knows: 我生日那天, 我们第一次聊天, 上次吵架那天, on my birthday, the day we met
