@@ -15,6 +15,10 @@ from itertools import islice
 
 from moechat.when.periods import DAY, Maker, Period, Piece, TextContext, compiled, cycle_of
 
+Trail = list[tuple[float, Period]]
+"""The periods that an expression was narrowed through, each with the rank of its piece."""
+Chosen = tuple[Period, Trail] | None
+"""What an expression means by itself, before the changes on either side of it."""
 # How many cycles (days, weeks, months, years) an expression is looked for: 29 February may be eight years away.
 REACH = 12
 MOST = 100  # Time words of a text that are read: who names more has pasted them.
@@ -90,7 +94,7 @@ class Group:
     start: int = 0
     end: int = 0
     period: Period | None = None
-    trail: list[tuple[float, Period]] = field(default_factory=list)
+    trail: Trail = field(default_factory=list)
 
     @property
     def core(self) -> list[Piece]:
@@ -139,7 +143,7 @@ def groups(text: str, pieces: Sequence[Piece], language: Language) -> list[Group
     return joined
 
 
-def _refined(period: Period, pieces: Sequence[Piece], trail: list[tuple[float, Period]]) -> Period | None:
+def _refined(period: Period, pieces: Sequence[Piece], trail: Trail) -> Period | None:
     """Narrow a period piece by piece. What it holds many times (晚上 of a week) says nothing more; what it lacks is an error."""
     for piece in pieces:
         if not piece.within:
@@ -162,9 +166,7 @@ def _candidates(head: Piece, moment: datetime, ascending: bool) -> Iterator[Peri
         yield from inside if ascending else reversed(inside)
 
 
-def _choose(
-    core: Sequence[Piece], moment: datetime, right: Callable[[Period], bool], ascending: bool
-) -> tuple[Period, list[tuple[float, Period]]] | None:
+def _choose(core: Sequence[Piece], moment: datetime, right: Callable[[Period], bool], ascending: bool) -> Chosen:
     head, rest = core[0], core[1:]
     if head.fixed:
         trail = [(head.rank, head.fixed)]
@@ -180,7 +182,7 @@ def _choose(
     return None
 
 
-def _settle(group: Group, chosen: tuple[Period, list[tuple[float, Period]]] | None, ctx: TextContext) -> None:
+def _settle(group: Group, chosen: Chosen, ctx: TextContext) -> None:
     """Take the chosen period through the changes before and after it."""
     if not chosen:
         return
@@ -205,21 +207,14 @@ def place(group: Group, ctx: TextContext, forward: bool | None) -> None:
         _settle(group, _from_plan(group, ctx, ctx.plan), ctx)
         return
     coming = None if forward is False else _choose(core, ctx.now, lambda period: period.stop > ctx.now, True)
+    latest = None if forward else _choose(core, ctx.now, lambda period: period.start <= ctx.now, False)
     if forward is None and coming:
-        latest = _choose(core, ctx.now, lambda period: period.start <= ctx.now, False)
         ahead = coming[0].start - ctx.now
         forward = latest is None or ahead < 10 * DAY or ahead < 2 * (ctx.now - latest[0].stop)
-    if forward:
-        chosen = coming
-    else:
-        chosen = _choose(core, ctx.now, lambda period: period.start <= ctx.now, False)
-        chosen = _winter(core, chosen, ctx)
-    _settle(group, chosen, ctx)
+    _settle(group, coming if forward else _winter(core, latest, ctx), ctx)
 
 
-def _from_plan(
-    group: Group, ctx: TextContext, plan: tuple[datetime, datetime]
-) -> tuple[Period, list[tuple[float, Period]]] | None:
+def _from_plan(group: Group, ctx: TextContext, plan: tuple[datetime, datetime]) -> Chosen:
     """The first occurrence after a plan that is moved, or the last one before it; an hour is one of its day."""
     core, start, day = group.core, plan[0], plan[0].replace(hour=0, minute=0, second=0)
     is_part = bool(group.leads or group.rest)  # the end of May, of which the plan was in the middle
@@ -236,9 +231,7 @@ def _from_plan(
     )
 
 
-def _winter(
-    core: Sequence[Piece], chosen: tuple[Period, list[tuple[float, Period]]] | None, ctx: TextContext
-) -> tuple[Period, list[tuple[float, Period]]] | None:
+def _winter(core: Sequence[Piece], chosen: Chosen, ctx: TextContext) -> Chosen:
     """今年冬天, before December, is the winter that ended this year; 明年冬天 is not."""
     if not chosen or chosen[0].unit != "season" or chosen[0].start <= ctx.now or len(core) < 2:
         return chosen
