@@ -57,6 +57,9 @@ def read(text: str, now: datetime) -> None:
         ("LAST WEEK", "LAST WEEK", "2025-05-12", "2025-05-18"),
         ("五月的上旬", "五月的上旬", "2025-05-01", "2025-05-10"),
         ("四月的底", "四月的底", "2025-04-21", "2025-04-30"),
+        ("3月5日那个月", "3月5日那个月", "2025-03-01", "2025-03-31"),
+        ("twenty-five days ago", "twenty-five days ago", "2025-04-26", "2025-04-26"),
+        ("twenty five days ago", "twenty five days ago", "2025-04-26", "2025-04-26"),
     ],
 )
 def test_a_form_that_the_tables_do_not_spell_out_is_read(text: str, phrase: str, first: str, last: str) -> None:

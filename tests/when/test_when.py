@@ -215,19 +215,6 @@ def test_the_module_is_light_to_import() -> None:
     assert done.stdout.split() == ["0", "0"]
 
 
-@pytest.mark.parametrize(
-    ("text", "first", "last"),
-    [
-        ("3月5日那个月", "2025-03-01", "2025-03-31"),
-        ("twenty-five days ago", "2025-04-26", "2025-04-26"),
-        ("twenty five days ago", "2025-04-26", "2025-04-26"),
-    ],
-)
-def test_a_month_of_a_day_and_a_number_of_two_words_are_read(text: str, first: str, last: str) -> None:
-    (span,) = resolve(text, WEDNESDAY)
-    assert (span.phrase, f"{span.start:%Y-%m-%d}", f"{span.end:%Y-%m-%d}") == (text, first, last)
-
-
 def test_about_three_days_is_some_days_more_and_about_four_is_four() -> None:
     ctx = TextContext(WEDNESDAY.replace(tzinfo=None), WIDTHS, "recall", CHINA)
     three, four = (day(ctx.now, count, "range") for count in (3, 4))
