@@ -22,14 +22,13 @@ from moechat.errors import DataError, ModelError
 from moechat.language import words
 from moechat.language.words import count_tokens
 from moechat.memory.core import is_known
-from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Exchange, Fact, Understanding
 from moechat.recall import plans, profile
 from moechat.recall.layers import Layers
 from moechat.rules import boundaries, message
 from moechat.rules import reading as rules
 from moechat.rules import topics as topic_rules
-from moechat.rules.importance import rate
+from moechat.rules.importance import matters, rate
 from moechat.rules.message import MAX_BEFORE
 from moechat.settings.schema import RollSettings
 from moechat.store.formats import text_hash
@@ -91,17 +90,6 @@ def due(
     inside = set(rounds)
     # These left the context before they were understood.
     return Due(tuple(id_ for id_ in pending if id_ not in inside))
-
-
-@dataclass(frozen=True)
-class _Elsewhere:
-    """The matters that a memory knows from other exchanges. An event that is read again is as new as the first time."""
-
-    episodes: Episodes
-    sources: Sequence[str]
-
-    def __contains__(self, matter: object) -> bool:
-        return self.episodes.told_of(str(matter), self.sources)
 
 
 @dataclass(frozen=True)
@@ -235,8 +223,9 @@ class Roller:
         return character.user_name, character.name
 
     def _placed(self, event: Event) -> Event:
-        """An event of the rules with its topic, and with an importance that takes its novelty into account."""
-        elsewhere = _Elsewhere(self.layers.episodes, event.sources)
+        """An event of the rules with its topic, and with an importance that takes its novelty into account. One that is read
+        again is as new as the first time: only what other exchanges tell of is known."""
+        elsewhere = {one for one in matters(event) if self.layers.episodes.told_of(one, event.sources)}
         novelty = rate(event, known_matters=elsewhere) - rate(event)
         importance = round(min(1.0, max(0.1, event.importance + novelty)), 2)
         return replace(event, topic=topic_rules.path_for(event, self.layers.topics), importance=importance)
