@@ -19,14 +19,13 @@ from moechat.model import (
     RefusedItem,
     Understanding,
 )
-from moechat.settings.prompts import Prompts
+from moechat.settings.prompts import TEMPLATES, Prompts
 from moechat.understanding import answer
 from moechat.understanding.drafts import CheckedAnswer
 from moechat.when.names import WEEKDAYS, tongue_of
 
 TRIES = 2
 PROBLEM_CHARS = 300
-VALUES = ("user", "char", "now", "before", "topics", "exchanges", "problem")
 _LABELS = {"zh": ("用户", "角色"), "en": ("user", "character")}
 _PLAN = {"zh": {"planned": "计划", "open": "还没完"}, "en": {"planned": "plan", "open": "not over"}}
 Around = Callable[[Exchange], tuple[Sequence[str], str]]
@@ -104,7 +103,7 @@ def understand(
 
 def instructions(prompts: Prompts) -> str:
     """The prompt without anything of a talk."""
-    return prompts.fill("extraction", **dict.fromkeys(VALUES, ""))
+    return prompts.fill("extraction", **dict.fromkeys(TEMPLATES["extraction"], ""))
 
 
 def _size(understanding: Understanding) -> int:
