@@ -48,7 +48,8 @@ _MOVING = frozenset(
     "改到 推迟 延期 延后 提前 顺延 时间 move push postpone delay reschedule put bring forward back".split()
 )
 _USER = frozenset(("", "用户", "user", "the user", "我", "i"))
-_SAID = {"zh": "用户说“{words}”", "en": "The user said “{words}”"}
+SAID = {"zh": "用户说“{quote}”", "en": "The user said “{quote}”"}
+ENDED = {"zh": "不再如此", "en": "No longer so"}
 
 
 def closing(understanding: Understanding, exchange: Exchange, plans: Sequence[Episode]) -> Understanding:
@@ -169,10 +170,9 @@ def _carries_out(event: Event, plan: Event) -> bool:
 
 
 def _event(clause: str, plan: Event, exchange: Exchange, status: EventStatus) -> Event:
-    text = _SAID[tongue_of(clause)].format(words=clause)
     return replace(
         plan,
-        text=text,
+        text=SAID[tongue_of(clause)].format(quote=clause),
         sources=(exchange.id,),
         status=status,
         insight="",
@@ -187,7 +187,6 @@ def _event(clause: str, plan: Event, exchange: Exchange, status: EventStatus) ->
 _SELF = re.compile(r"我|俺|咱|阿拉|\b(?:i|i['’]?(?:m|ve|d|ll)|my|me|we|us|our)\b", re.IGNORECASE)
 _ENDS = {"work_lost": ("job", "employer"), "break_up": ("partner",)}
 """Which classes of facts a matter ends whose value the message does not name."""
-_TEXT = {"zh": "不再如此：“{quote}”", "en": "No longer so: “{quote}”"}
 NEAR_BEGINNING = 6  # What stands so near to the beginning of a clause is what that is about.
 LONGEST_QUOTE = 160
 
@@ -226,13 +225,18 @@ def ending(
             over += lost
         for fact in over:
             draft = FactDraft(
-                _TEXT[tongue_of(quote)].format(quote=quote), (exchange.id,), "ruling", fact.draft.entity, "ended",
+                ruled(ENDED[tongue_of(quote)], quote), (exchange.id,), "ruling", fact.draft.entity, "ended",
                 mark=fact.draft.mark, quote=quote,
             )  # fmt: skip
             rulings[draft], replaces[draft] = None, (*replaces.get(draft, ()), fact.id)
             bygone.append(fact.draft)
     stated = tuple(one for one in understanding.facts if not any(_says_again(one, draft) for draft in bygone))
     return replace(understanding, facts=(*stated, *rulings), replaces=replaces)
+
+
+def ruled(label: str, quote: str) -> str:
+    """The text of a ruling: what it says, and the words that say so."""
+    return f"{label}{'：' if has_han(quote) else ': '}“{quote}”"
 
 
 def _says_again(draft: FactDraft, over: FactDraft) -> bool:

@@ -35,6 +35,7 @@ from moechat.rules.boundaries import sentence_of
 from moechat.topic_path import topic_path
 from moechat.understanding import answer, gate
 from moechat.understanding.answer import Verb
+from moechat.understanding.closing import ENDED, SAID, ruled
 from moechat.when import precision_of
 from moechat.when.names import tongue_of
 from moechat.when.span import undated
@@ -48,8 +49,6 @@ _RANGE = re.compile(r"\s*(?:/(?=\s*\d{4}\b)|至|到|~|–| to )\s*")  # 2025/05/
 _RULED: dict[str, dict[Verb, str]] = {
     "zh": {"never_true": "并非真事", "not_worth": "不必记"}, "en": {"never_true": "Never true", "not_worth": "Not worth keeping"},
 }  # fmt: skip
-_ENDED = {"zh": "不再如此", "en": "No longer so"}
-_SAID = {"zh": "用户说“{quote}”", "en": "The user said “{quote}”"}
 _CLOSING: dict[Verb, EventStatus] = {"done": "done", "given_up": "cancelled", "moved": "planned"}
 
 
@@ -244,7 +243,7 @@ class CheckedAnswer:
         ]  # fmt: skip
         if any(plan.id in ids for ids in self._replaces.values()):
             return
-        sentence = _SAID[tongue_of(one.quote)].format(quote=one.quote)
+        sentence = SAID[tongue_of(one.quote)].format(quote=one.quote)
         made = replace(
             plan.event, text=sentence if status == "done" else _undated(plan.event.text, plan.since), sources=(exchange.id,),
             status=status, insight="", quote=one.quote,
@@ -280,13 +279,13 @@ class CheckedAnswer:
         that."""
         tongue: Literal["zh", "en"] = tongue_of(one.quote)
         until = self._dated(one.until, [exchange]) if one.until else ""
-        label, beside = _RULED[tongue].get(one.verb, _ENDED[tongue]), [part for part in (until, one.reason) if part]
+        label, beside = _RULED[tongue].get(one.verb, ENDED[tongue]), [part for part in (until, one.reason) if part]
         if beside:
             label += f"（{'，'.join(beside)}）" if tongue == "zh" else f" ({', '.join(beside)})"
-        text = f"{label}{'：' if tongue == 'zh' else ': '}“{one.quote}”"
         mark, entity = (old.draft.mark, old.draft.entity) if isinstance(old, Fact) else (old.event.mark, "user")
         ruling = FactDraft(
-            text, (exchange.id,), "ruling", entity, one.verb, one.reason, mark=mark, quote=one.quote, until=until
+            ruled(label, one.quote), (exchange.id,), "ruling", entity, one.verb, one.reason, mark=mark, quote=one.quote,
+            until=until,
         )  # fmt: skip
         self._facts[ruling] = None
         self._replaces[ruling] = (*self._replaces.get(ruling, ()), old.id)
