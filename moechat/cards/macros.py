@@ -83,12 +83,6 @@ class Macros:
         sides, dice = int(match[1] or match[3]), int(match[2] or 1)
         return str(sum(self.chance.randint(1, min(sides, MOST_SIDES)) for _ in range(dice))) if sides else None
 
-    def _time(self, argument: str, place: int) -> str:
-        return f"{self.now:%H:%M}"
-
-    def _date(self, argument: str, place: int) -> str:
-        return f"{self.now:%Y-%m-%d}"
-
     def _weekday(self, argument: str, place: int) -> str:
         assert self.now is not None
         return WEEKDAYS[self.language][self.now.weekday()]
@@ -96,8 +90,9 @@ class Macros:
 
 _WITH_NOW: Mapping[str, Callable[[Macros, str, int], str | None]] = {
     "outlet": lambda macros, argument, place: macros.outlets.get(argument.strip(), ""),
-    "random": Macros._chosen, "pick": Macros._picked, "roll": Macros._rolled, "time": Macros._time, "date": Macros._date,
-    "weekday": Macros._weekday,
+    "random": Macros._chosen, "pick": Macros._picked, "roll": Macros._rolled, "weekday": Macros._weekday,
+    "time": lambda macros, argument, place: f"{macros.now:%H:%M}",
+    "date": lambda macros, argument, place: f"{macros.now:%Y-%m-%d}",
 }  # fmt: skip
 OBEYED = frozenset({*NAMES, "original", *FIXED, *_WITH_NOW})
 
