@@ -16,7 +16,7 @@ from typing import Any
 
 from moechat.author.fields import written_as
 from moechat.author.official import LOCK
-from moechat.author.splice import rewritten
+from moechat.author.splice import rewritten, under_keys
 from moechat.author.world_files import FOLDER, is_json, json_bytes, parsed_json, paths, read
 from moechat.cards import book, card, container, macros
 from moechat.cards.card import Card
@@ -221,9 +221,5 @@ def _changed(data: bytes, path: Path, changes: Mapping[str, Any]) -> bytes:
 
 
 def _held(data: bytes, path: Path) -> dict[str, Any]:
-    value = plain.parse_yaml(plain.decoded(data, path), path, as_text=True)
-    if value in (None, ""):
-        return {}
-    if not isinstance(value, dict):
-        raise DataError(path, "expects `key: value` lines such as `name:` and `persona:`")
-    return {key: one.strip() if isinstance(one, str) else one for key, one in value.items()}
+    keys = under_keys(plain.decoded(data, path), path, "expects `key: value` lines such as `name:` and `persona:`")
+    return {key: one.strip() if isinstance(one, str) else one for key, one in keys.items()}

@@ -10,7 +10,18 @@ from typing import Any
 import yaml
 
 from moechat.errors import DataError
-from moechat.store import records
+from moechat.store import plain, records
+
+
+def under_keys(source: str, path: Path, expected: str) -> dict[str, Any]:
+    """What stands under each key of the text of a YAML file, every value as text. Raises DataError, with what is ``expected``
+    where it holds something else."""
+    data = plain.parse_yaml(source, path, as_text=True)
+    if data in (None, ""):
+        return {}
+    if not isinstance(data, dict):
+        raise DataError(path, expected)
+    return {str(key): value for key, value in data.items()}
 
 
 def rewritten(

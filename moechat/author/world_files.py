@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from moechat.author.fields import FORMS, Values, near_or_all, written, written_as
-from moechat.author.splice import rewritten
+from moechat.author.splice import rewritten, under_keys
 from moechat.cards import book, card
 from moechat.cards.container import CARD
 from moechat.clock import SYSTEM_NOW
@@ -48,6 +48,7 @@ _NO = frozenset({"false", "no", "off", "0"})
 _COMMAS = re.compile(r"[,，、]")
 _PLAIN = re.compile(r"[^\W\d_](?:[\w -]*\w)?")
 _OTHER_THAN_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})  # YAML 1.1 reads them so.
+_LINES = "expects `keyword: description` lines"
 _REMEDY = (
     "give each entry a line `keyword: …` that begins at the margin, what belongs to it indented below; then try again"
 )
@@ -124,22 +125,12 @@ def book_in(value: Any, path: Path) -> Any:
 def read_text(source: str, path: Path) -> tuple[list[Lore], list[DataError]]:
     """The entries of the text of a YAML file, and what is wrong with others of it. Raises DataError."""
     entries, problems = [], []
-    for keyword, value in _parsed(source, path).items():
+    for keyword, value in under_keys(source, path, _LINES).items():
         try:
             entries.append(_entry(keyword.strip(), value, path))
         except ValueError as error:
             problems.append(DataError(path, f"{keyword}: {error}", line=_line_of(keyword, source)))
     return entries, problems
-
-
-def _parsed(source: str, path: Path) -> dict[str, Any]:
-    """What stands under each keyword. Raises DataError where the file does not parse."""
-    data = plain.parse_yaml(source, path, as_text=True)
-    if data in (None, ""):
-        return {}
-    if not isinstance(data, dict):
-        raise DataError(path, "expects `keyword: description` lines")
-    return {str(keyword): value for keyword, value in data.items()}
 
 
 def _entry(keyword: str, value: Any, path: Path) -> Lore:
@@ -308,7 +299,7 @@ def _rewritten(data: bytes, path: Path, key: str, value: Any, new: str = "") -> 
 
 def _held(data: bytes, path: Path) -> dict[str, Any]:
     """What stands under each keyword, without the line ends around it."""
-    return {key: _trimmed(value) for key, value in _parsed(plain.decoded(data, path), path).items()}
+    return {key: _trimmed(value) for key, value in under_keys(plain.decoded(data, path), path, _LINES).items()}
 
 
 def _trimmed(value: Any) -> Any:
