@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -59,38 +60,30 @@ def preview(file: CardFile) -> CardPreview:
     entries = book.entries_of(own_book, CARD) if own_book else []
     return CardPreview(
         keys.get("name", ""), card.form_of(file.card), file.kind, keys.get("greeting", "")[:MAX_GREETING],
-        len(keys.get("greetings", ())), len(entries), [one.keyword for one in entries[:MAX_TITLES]], _world(file.card),
-        bool(file.picture),
+        len(keys.get("greetings", ())), len(entries), [one.keyword for one in entries[:MAX_TITLES]],
+        book.only(card.extensions_of(file.card).get("world"), str), bool(file.picture),
         keys.get("tags", ()), keys.get("creator_notes", ""), unheeded(file.card),
     )  # fmt: skip
-
-
-def _world(value: Card) -> str:
-    return book.only(book.only(card.data_of(value).get("extensions"), dict).get("world"), str)
 
 
 def unheeded(value: Card) -> dict[str, int]:
     """What is kept of a card and not obeyed: macros, fields, and what its book has."""
     data, own_book = card.data_of(value), card.book_of(value)
+    keys, extensions = card.keys_of(value), card.extensions_of(value)
     counts = {name: 1 for name in _UNHEEDED_FIELDS if data.get(name)}
-    extensions = book.only(data.get("extensions"), dict)
     counts |= {
         f"extensions.{name}"[:60]: 1 for name, one in extensions.items() if one and name not in _HEEDED_EXTENSIONS
     }
-    if book.only(extensions.get("depth_prompt"), dict).get("prompt") and "note" not in card.keys_of(value):
+    if book.only(extensions.get("depth_prompt"), dict).get("prompt") and "note" not in keys:
         counts["extensions.depth_prompt"] = 1
     others = [one for one in book.only(data.get("assets"), list) if book.only(one, dict).get("type") != "icon"]
     counts |= {"assets": len(others)} if others else {}
     counts |= book.unheeded(own_book) if own_book else {}
-    texts = [*_texts(card.keys_of(value).values()), *(one.text for one in book.entries_of(own_book, CARD))]
-    for text in texts:
+    texts = chain.from_iterable([item] if isinstance(item, str) else item for item in keys.values())
+    for text in (*texts, *(one.text for one in book.entries_of(own_book, CARD))):
         for name in macros.unknown(text):
             counts[f"{{{{{name}}}}}"] = counts.get(f"{{{{{name}}}}}", 0) + 1
     return counts
-
-
-def _texts(values: Any) -> list[str]:
-    return [text for value in values for text in ([value] if isinstance(value, str) else value)]
 
 
 def folder_name(name: str) -> str:

@@ -100,7 +100,12 @@ def keys_of(card: Card) -> dict[str, Any]:
 
 
 def _note(card: Card) -> dict[str, Any]:
-    return book.only(book.only(data_of(card).get("extensions"), dict).get("depth_prompt"), dict)
+    return book.only(extensions_of(card).get("depth_prompt"), dict)
+
+
+def extensions_of(card: Card) -> dict[str, Any]:
+    """What programs keep in a card beside its fields."""
+    return book.only(data_of(card).get("extensions"), dict)
 
 
 def book_of(card: Card) -> dict[str, Any] | None:
@@ -125,8 +130,9 @@ def with_keys(card: Card, keys: Mapping[str, Any]) -> Card:
     data = data_of(card)
     if note:
         note |= {"depth": int(note["depth"])} if "depth" in note else {}
-        own = book.only(data.get("extensions"), dict)
-        data["extensions"] = own | {"depth_prompt": {"prompt": "", "depth": 4, "role": "system"} | _note(card) | note}
+        data["extensions"] = extensions_of(card) | {
+            "depth_prompt": {"prompt": "", "depth": 4, "role": "system"} | _note(card) | note
+        }
     for name, value in changes.items():
         other = next(
             (one for one, same in OTHER_NAMES.items() if same == name and one in data and name not in data), name
