@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,8 @@ from moechat.errors import FilterError
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Columns = Mapping[str, ArrayLike]
+Filter = Callable[[Columns], Mask]
+"""(n,) bool for columns of n numbers each; those that were named when it was parsed must be there."""
 
 TOLERANCE = 1e-6
 MAX_CHARS = 1000  # A longer statement is refused.
@@ -41,17 +43,6 @@ _SIGNS: Mapping[type[ast.cmpop], Callable[[Floats, Floats], Mask]] = {
     ast.Eq: _near,
     ast.NotEq: lambda left, right: ~_near(left, right),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """What a statement asks of columns."""
-
-    part: ast.expr
-
-    def holds(self, columns: Columns) -> Mask:
-        """(n,) bool for columns of n numbers each; those that were named when it was parsed must be there."""
-        return _holds(self.part, columns)
 
 
 def parse(statement: str, columns: Collection[str]) -> Filter:
@@ -87,7 +78,7 @@ def parse(statement: str, columns: Collection[str]) -> Filter:
     except (SyntaxError, TypeError) as error:
         remedy = "write comparisons such as relevance > 0.5, joined by and, or, not and brackets"
         raise FilterError(f"filter {statement!r}: cannot be read; {remedy}") from error
-    return Filter(part)
+    return partial(_holds, part)
 
 
 def _holds(part: ast.expr, columns: Columns) -> Mask:

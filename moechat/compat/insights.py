@@ -172,7 +172,7 @@ class MemoryStream:
         columns = self._scored(query_memory, now)
         places = np.arange(len(self.memories))
         if condition is not None:
-            places = places[condition.holds(columns)]
+            places = places[condition(columns)]
         best = places[stream.order(columns["score"][places], self.context_window_size)]
         memories = [self.memories[place] for place in best.tolist()]
         for memory in memories:

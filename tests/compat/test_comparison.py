@@ -25,7 +25,7 @@ TABLE = {
 
 
 def kept(statement: str) -> list[int]:
-    return np.flatnonzero(parse(statement, COLUMNS).holds(TABLE)).tolist()
+    return np.flatnonzero(parse(statement, COLUMNS)(TABLE)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_values_within_a_millionth_are_equal() -> None:
     narrow = {"relevance": np.asarray([0.38], dtype=np.float32)}  # a float32 .38 is a little more, .3 a little less
     assert float(narrow["relevance"][0]) != 0.38
     for sign, holds in {">=": True, "<=": True, "==": True, ">": False, "<": False, "!=": False}.items():
-        assert parse(f"relevance {sign} 0.38", COLUMNS).holds(narrow).tolist() == [holds]
+        assert parse(f"relevance {sign} 0.38", COLUMNS)(narrow).tolist() == [holds]
 
 
 def test_columns_of_no_rows_keep_none() -> None:
-    assert parse("relevance > 0.5 or score > 1", COLUMNS).holds({column: [] for column in COLUMNS}).tolist() == []
+    assert parse("relevance > 0.5 or score > 1", COLUMNS)({column: [] for column in COLUMNS}).tolist() == []
 
 
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
@@ -125,9 +125,7 @@ tables = st.lists(st.tuples(*[st.integers(-3, 3)] * len(COLUMNS)), max_size=8)
 
 
 def filtered(statement: str, rows: list[Row]) -> list[bool]:
-    return (
-        parse(statement, COLUMNS).holds({column: [row[i] for row in rows] for i, column in enumerate(COLUMNS)}).tolist()
-    )
+    return parse(statement, COLUMNS)({column: [row[i] for row in rows] for i, column in enumerate(COLUMNS)}).tolist()
 
 
 @given(alternatives, st.sampled_from([("and", "or"), ("&", "|"), ("AND", "|")]), tables)
@@ -165,7 +163,7 @@ def test_hostile_text_is_refused_or_is_a_plain_comparison(statement: str) -> Non
     plain = {"(", ")", "&", "|", "not", "and", "or", *SIGNS, *COLUMNS}
     numbers = [piece for piece in re.findall(PIECE, statement) if piece.casefold() not in plain]
     assert all(np.isfinite(float(number)) for number in numbers)
-    assert read.holds(TABLE).shape == (3,)
+    assert read(TABLE).shape == (3,)
 
 
 @given(alternatives, HOSTILE.filter(lambda piece: piece.strip() not in ("", "+", "-", "not")), st.integers(0, 200))
