@@ -45,11 +45,8 @@ def _has(head: str, *names: str) -> bool:
 
 def _style(head: str) -> str:
     """How headers are written in plain text."""
-    return "" if head[:1] in ("{", "<") or _is_json_list(head) else style_of(head.split("\n"))
-
-
-def _is_json_list(head: str) -> bool:
-    return head[:1] == "[" and head[1:].lstrip()[:1] in ("{", "[", "]", '"')
+    is_json_list = head[:1] == "[" and head[1:].lstrip()[:1] in ("{", "[", "]", '"')
+    return "" if head[:1] in ("{", "<") or is_json_list else style_of(head.split("\n"))
 
 
 FORMS: Mapping[str, Form] = {

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -32,20 +31,12 @@ SPARSE_THRESHOLD = 0.4  # The usual one, where keywords serve alone.
 STAGES = ("向量+embedding检索", "mysql检索", "扩词算法", "重排算法")
 
 
-@dataclass
-class Stopwatch:
-    """Milliseconds by stage."""
-
-    spent_ms: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        begun = time.perf_counter()
-        yield
-        self.spent_ms[name] += (time.perf_counter() - begun) * 1000
-
-    def texts(self) -> dict[str, str]:
-        return {stage: f"{spent:.2f} 毫秒" for stage, spent in self.spent_ms.items()}
+@contextmanager
+def _stage(spent_ms: dict[str, float], name: str) -> Iterator[None]:
+    """Milliseconds are added to those of the stage."""
+    begun = time.perf_counter()
+    yield
+    spent_ms[name] += (time.perf_counter() - begun) * 1000
 
 
 def query(
@@ -61,27 +52,27 @@ def query(
 
     The recall text is ``previous_reply`` and ``text``. ``score_threshold`` None: as far as the embedding model's own floor.
     """
-    now, watch = memory.now(), Stopwatch()
-    with watch.stage("扩词算法"):
+    now, spent_ms = memory.now(), dict.fromkeys(STAGES, 0.0)
+    with _stage(spent_ms, "扩词算法"):
         expansion = memory.entities.expansion(text, previous_reply)
     view = memory.episodes.view(now)
     recall_text = "\n".join(part for part in (previous_reply, text) if part)
-    with watch.stage("向量+embedding检索"):
+    with _stage(spent_ms, "向量+embedding检索"):
         vectors = memory.dense.query([recall_text])
         dense = view.relevance(None if vectors is None else vectors[0])
         sparse = keyword_scores(view, expansion.base)
-    with watch.stage("mysql检索"):
+    with _stage(spent_ms, "mysql检索"):
         matches = memory.entities.index().search(expansion.search_words, now=now, version=version, limit=limit)
     share = DENSE_WEIGHT if vectors is not None else 0.0
     floor = usual_threshold(memory.dense) if score_threshold is None else score_threshold
-    with watch.stage("重排算法"):
+    with _stage(spent_ms, "重排算法"):
         best = _best(view, share * dense + (1 - share) * sparse, floor, limit)
     zone = now.tzinfo
     return {
         "memory_events": [_event(i, score, episode, zone) for i, (score, episode) in enumerate(best)],
         "memory_entities": [_entity(i, match, zone) for i, match in enumerate(matches)],
         "additional_info": {
-            "检索耗时": watch.texts(),
+            "检索耗时": {stage: f"{spent:.2f} 毫秒" for stage, spent in spent_ms.items()},
             "query": text,
             "分词": list(expansion.segments),
             "给联想的基词": list(expansion.base),
