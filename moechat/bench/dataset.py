@@ -79,10 +79,6 @@ class Haystack:
         return "zh" if any(has_han(utterance.text) for utterance in self.utterances) else "en"
 
     @property
-    def size(self) -> int:
-        return len(self.utterances)
-
-    @property
     def opening(self) -> str:
         """What was said first: the same where two haystacks are one life up to different days."""
         return self.utterances[0].text if self.utterances else ""

@@ -236,7 +236,9 @@ class Measurement:
 
 def further(haystack: Haystack, everybody: Sequence[Haystack]) -> dict[Sort, list[Question]]:
     """What is asked beside a haystack's own questions. Of one life up to several days, the longest alone is asked."""
-    if any(other.opening == haystack.opening and other.size > haystack.size for other in everybody):
+    if any(
+        other.opening == haystack.opening and len(other.utterances) > len(haystack.utterances) for other in everybody
+    ):
         return {}
     theirs = strangers.of_others(haystack, everybody)
     return {

@@ -45,7 +45,7 @@ def test_three_doors_give_equal_memory_and_the_forgotten_leaves_no_byte(tmp_path
 def test_a_life_as_a_file_is_read_by_the_bench_of_recall(tmp_path: Path) -> None:
     years.write_file("en", 1, days=60, per_day=8, path=tmp_path / "life.jsonl")
     (haystack,) = read(tmp_path / "life.jsonl")
-    assert haystack.size > 300 and len(haystack.questions) > 10
+    assert len(haystack.utterances) > 300 and len(haystack.questions) > 10
     assert all(question.counts for question in haystack.questions)
     assert recall.further(haystack, [haystack])["small_talk"]
 
