@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +28,7 @@ from tests.houses import Home, moment, told
 
 AT = moment("2025-05-20T15:00:00")
 DAY = timedelta(days=1)
+Summed = Callable[..., list[Fact]]
 
 
 @pytest.fixture
@@ -49,8 +50,15 @@ def texts(core: CoreMemory) -> list[str]:
     return [fact.text for fact in core.current()]
 
 
-def summed(store: FileStore, core: CoreMemory, prompts: Prompts, model: ScriptedModel | None = None) -> list[Fact]:
-    return consolidate(store, core, model=model, prompts=prompts, names=("阿明", "小满"))
+@pytest.fixture
+def summed(store: FileStore, core: CoreMemory, prompts: Prompts) -> Summed:
+    """Further facts are known, and what may be summed up is."""
+
+    def sum_up(*facts: Fact, model: ScriptedModel | None = None) -> list[Fact]:
+        store.findings.put(facts)
+        return consolidate(store, core, model=model, prompts=prompts, names=("阿明", "小满"))
+
+    return sum_up
 
 
 def sums(*answers: str) -> ScriptedModel:
@@ -61,11 +69,8 @@ def sums(*answers: str) -> ScriptedModel:
 # ---- by rules
 
 
-def test_what_differs_is_joined_and_the_subject_is_named_once(
-    store: FileStore, core: CoreMemory, prompts: Prompts
-) -> None:
-    store.findings.put([known("用户对星座感兴趣。", "a"), known("用户对绘画有研究", "b", 3)])
-    (one,) = summed(store, core, prompts)
+def test_what_differs_is_joined_and_the_subject_is_named_once(summed: Summed, core: CoreMemory) -> None:
+    (one,) = summed(known("用户对星座感兴趣。", "a"), known("用户对绘画有研究", "b", 3))
     assert one.text == "用户对星座感兴趣；对绘画有研究"
     assert (one.consolidated, one.at, one.by, one.draft.sources) == (True, AT + 3 * DAY, "rules", ("a", "b"))
     assert core.current() == [one]
@@ -109,57 +114,47 @@ def test_what_is_about_something_else_stays_apart(one: dict, other: dict) -> Non
     assert groups([known("甲", "a", **one), known("乙", "b", **other)]) == []
 
 
-def test_the_same_thing_told_in_two_ways_is_one(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put(
-        [
-            known("用户会弹琴", "a", keyword="技能", target="琴"),
-            known("用户的琴弹得很好", "b", keyword="会", target="琴"),
-        ]
-    )
-    (one,) = summed(store, core, prompts)
+def test_the_same_thing_told_in_two_ways_is_one(summed: Summed) -> None:
+    plays = known("用户会弹琴", "a", keyword="技能", target="琴")
+    (one,) = summed(plays, known("用户的琴弹得很好", "b", keyword="会", target="琴"))
     assert (one.text, one.draft.target) == ("用户会弹琴；的琴弹得很好", "琴")
 
 
-def test_pinned_facts_are_left_as_they_are(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b")])
+def test_pinned_facts_are_left_as_they_are(summed: Summed, store: FileStore) -> None:
+    parts = [known("用户爱画画", "a"), known("用户爱星座", "b")]
     with store.writing():
-        store.state.write([{"op": "pin", "ids": [core.current()[0].id]}])
-    assert summed(store, core, prompts) == []
+        store.state.write([{"op": "pin", "ids": [parts[0].id]}])
+    assert summed(*parts) == []
 
 
-def test_strength_goes_with_the_parts(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+def test_strength_goes_with_the_parts(summed: Summed, store: FileStore) -> None:
     parts = [known("用户爱画画", "a"), known("用户爱星座", "b")]
     store.findings.put(parts)
     with store.writing():
         store.state.touch([parts[0].id, parts[1].id], AT)
         store.state.touch([parts[0].id], AT + DAY)
-    (one,) = summed(store, core, prompts)
+    (one,) = summed()
     assert (store.state.strength(one.id), store.state.recalled(one.id)) == (1 + 3 * 15 + 1, AT + DAY)
 
 
-def test_each_telling_after_the_first_strengthens(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b", 5), known("用户爱看展", "c", 45)])
-    (one,) = summed(store, core, prompts)
+def test_each_telling_after_the_first_strengthens(summed: Summed, store: FileStore) -> None:
+    (one,) = summed(known("用户爱画画", "a"), known("用户爱星座", "b", 5), known("用户爱看展", "c", 45))
     assert (store.state.strength(one.id), store.state.updated(one.id)) == (1 + 7 + 100, AT + 45 * DAY)
-    store.findings.put([known("用户爱书法", "d", 47)])
-    (whole,) = summed(store, core, prompts)
+    (whole,) = summed(known("用户爱书法", "d", 47))
     assert store.state.strength(whole.id) == 1 + 7 + 100 + 3
 
 
-def test_a_sum_takes_in_what_comes_later(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b", 1)])
-    summed(store, core, prompts)
-    store.findings.put([known("用户爱看展", "c", 2)])
-    (whole,) = summed(store, core, prompts)
+def test_a_sum_takes_in_what_comes_later(summed: Summed, core: CoreMemory) -> None:
+    summed(known("用户爱画画", "a"), known("用户爱星座", "b", 1))
+    (whole,) = summed(known("用户爱看展", "c", 2))
     assert whole.text == "用户爱画画；爱星座；爱看展"
     assert texts(core) == [whole.text]
-    assert summed(store, core, prompts) == []
+    assert summed() == []
 
 
-def test_one_part_that_says_it_all_becomes_the_sum(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+def test_one_part_that_says_it_all_becomes_the_sum(summed: Summed, core: CoreMemory) -> None:
     long = known("用户爱画画和书法", "b", 1)
-    store.findings.put([known("用户爱画画", "a"), long])
-    (one,) = summed(store, core, prompts)
+    (one,) = summed(known("用户爱画画", "a"), long)
     assert (one.id, one.text, one.draft.sources) == (long.id, long.text, ("b", "a"))
     assert core.current() == [one]
 
@@ -172,13 +167,12 @@ def test_a_sum_does_not_grow_without_end() -> None:
 
 
 def test_where_a_part_is_hidden_or_taken_back_the_others_hold_by_themselves(
-    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
+    home: Home, store: FileStore, core: CoreMemory, summed: Summed
 ) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画", "我爱星座"))
-    store.findings.put([known("用户爱画画", a), known("用户爱星座", b)])
-    assert summed(store, core, prompts) == [], "a model is to read them yet"
+    assert summed(known("用户爱画画", a), known("用户爱星座", b)) == [], "a model is to read them yet"
     store.mark_understood([a, b], "model")
-    (one,) = summed(store, core, prompts)
+    (one,) = summed()
     assert texts(core) == [one.text]
     assert [f.text for f in visible(core.history(), {b})] == ["用户爱画画"], "another branch does not know the rest"
     store.log.retract(b)
@@ -186,21 +180,20 @@ def test_where_a_part_is_hidden_or_taken_back_the_others_hold_by_themselves(
 
 
 def test_a_fact_that_another_branch_states_as_well_is_left_as_it_is(
-    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
+    home: Home, store: FileStore, summed: Summed
 ) -> None:
     a, b = (told(store, home.clock, text, settle=True) for text in ("我爱画画和星座", "我真的爱画画"))
     twice = known("用户爱画画", a)
     store.findings.put([replace(twice, draft=replace(twice.draft, sources=(a, b))), known("用户爱星座", a)])
     store.mark_understood([a, b], "model")
     store.log.select(a)
-    assert summed(store, core, prompts) == []
+    assert summed() == []
     store.log.select(b)
-    assert len(summed(store, core, prompts)) == 1
+    assert len(summed()) == 1
 
 
-def test_what_is_written_survives_the_files(home: Home, store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put([known("用户爱画画", "a"), known("用户爱星座", "b")])
-    (one,) = summed(store, core, prompts)
+def test_what_is_written_survives_the_files(home: Home, summed: Summed) -> None:
+    (one,) = summed(known("用户爱画画", "a"), known("用户爱星座", "b"))
     fresh = home.store()
     assert one in fresh.findings.facts()
     fresh.close()
@@ -209,10 +202,12 @@ def test_what_is_written_survives_the_files(home: Home, store: FileStore, core: 
 # ---- by a model
 
 
-def test_a_models_sentence_is_taken_where_it_is_sound(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
-    store.findings.put([known("用户周末常去爬山", "a"), known("用户喜欢在西湖边爬山", "b", 1)])
+PARTS = ["用户周末常去爬山", "用户喜欢在西湖边爬山"]
+
+
+def test_a_models_sentence_is_taken_where_it_is_sound(summed: Summed) -> None:
     model = sums("用户喜欢爬山，周末常去西湖边")
-    (one,) = summed(store, core, prompts, model)
+    (one,) = summed(known(PARTS[0], "a"), known(PARTS[1], "b", 1), model=model)
     assert (one.text, one.by) == ("用户喜欢爬山，周末常去西湖边", "model")
     ((asked, schema),) = model.questions
     assert "用户周末常去爬山" in asked[0].content
@@ -223,9 +218,6 @@ def test_a_models_sentence_is_taken_where_it_is_sound(store: FileStore, core: Co
         "id": "integer",
         "text": "string",
     }
-
-
-PARTS = ["用户周末常去爬山", "用户喜欢在西湖边爬山"]
 
 
 @pytest.mark.parametrize(
@@ -258,11 +250,8 @@ def test_a_sentence_is_sound_that_adds_and_loses_nothing(text: str, parts: list[
         ModelError("timeout", "late"),
     ],
 )
-def test_where_a_model_fails_or_invents_the_rules_stand_in(
-    store: FileStore, core: CoreMemory, prompts: Prompts, answer: str | ModelError
-) -> None:
-    store.findings.put([known(PARTS[0], "a"), known(PARTS[1], "b", 1)])
-    (one,) = summed(store, core, prompts, ScriptedModel((), [answer]))
+def test_where_a_model_fails_or_invents_the_rules_stand_in(summed: Summed, answer: str | ModelError) -> None:
+    (one,) = summed(known(PARTS[0], "a"), known(PARTS[1], "b", 1), model=ScriptedModel((), [answer]))
     assert (one.text, one.by) == ("用户周末常去爬山；喜欢在西湖边爬山", "rules")
 
 
@@ -283,32 +272,30 @@ def test_closing_waits_for_one_call_and_then_stores_nothing(
     assert len(model.questions) == 1 and len(core.current()) == len(facts)
 
 
-def test_many_groups_are_asked_for_in_batches(store: FileStore, core: CoreMemory, prompts: Prompts) -> None:
+def test_many_groups_are_asked_for_in_batches(summed: Summed) -> None:
     facts = [
         known(f"用户{verb}第{i}样东西", f"{verb}{i}", keyword=f"方面{i}") for i in range(12) for verb in ("爱", "收集")
     ]
-    store.findings.put(facts)
 
     def answers(messages: Sequence[Message]) -> str:
         numbers = [line.split("]")[0][1:] for line in messages[0].content.splitlines() if line.startswith("[")]
         return json.dumps({"facts": [{"id": int(n), "text": ""} for n in numbers]})
 
     model = ScriptedModel((), answers)
-    assert len(summed(store, core, prompts, model)) == 12
+    assert len(summed(*facts, model=model)) == 12
     assert len(model.questions) == 2
 
 
 def test_a_fact_that_changed_while_the_model_was_thinking_is_left_for_the_next_time(
-    home: Home, store: FileStore, core: CoreMemory, prompts: Prompts
+    store: FileStore, core: CoreMemory, summed: Summed
 ) -> None:
     parts = [known(PARTS[0], "a"), known(PARTS[1], "b", 1)]
-    store.findings.put(parts)
 
     def meanwhile(_: object) -> str:
         store.findings.take_out([parts[0].id])
         return '{"facts": [{"id": 1, "text": "用户喜欢爬山，周末常去西湖边"}]}'
 
-    assert summed(store, core, prompts, ScriptedModel((), meanwhile)) == []
+    assert summed(*parts, model=ScriptedModel((), meanwhile)) == []
     assert texts(core) == [PARTS[1]]
 
 
@@ -321,7 +308,7 @@ def test_nothing_that_was_known_is_lost(tmp_path_factory: pytest.TempPathFactory
     facts = {f.id: f for i, (word, what) in enumerate(said) if (f := known(f"用户有{what}", f"s{i}", i, keyword=word))}
     store.findings.put(list(facts.values()))
     before = {(f.draft.keyword, f.text.removeprefix("用户")) for f in core.current()}
-    summed(store, core, Prompts([], "zh"))
+    consolidate(store, core, model=None, prompts=Prompts([], "zh"), names=("阿明", "小满"))
     after = core.current()
     assert all(any(word == f.draft.keyword and text in f.text for f in after) for word, text in before)
     assert set(forgetting.with_replaced([f.id for f in after], store.findings.links())) >= facts.keys()
