@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +59,10 @@ def event(text: str, *, happened: str | None = None, sources: tuple[int, ...] = 
     return whole | more
 
 
-def understand(
-    model: ScriptedModel,
-    *exchanges: Exchange,
-    language: str = "zh",
-    standing: tuple[Fact | Episode, ...] = (),
-    topics: str = "",
-) -> Understanding:
-    return extraction.understand(
-        model, exchanges, standing=standing, names=("李雷", "小萌"), now=NOW,
-        prompts=Prompts([PROMPTS], language), topics=topics, record=(9, 9),
-    )  # fmt: skip
+def understand(model: ScriptedModel, *exchanges: Exchange, language: str = "zh", **more: Any) -> Understanding:
+    """What a model that was right until now makes of the exchanges."""
+    usual = {"names": ("李雷", "小萌"), "now": NOW, "prompts": Prompts([PROMPTS], language), "record": (9, 9)}
+    return extraction.understand(model, exchanges, **usual | more)
 
 
 def answering(*answers: str) -> ScriptedModel:
@@ -166,11 +158,9 @@ def test_words_of_another_exchange_than_the_one_that_is_cited_count_more_than_it
 
 def test_a_model_whose_quotes_are_seldom_true_is_not_trusted() -> None:
     home = fact("用户住在杭州", "住址", "杭州", quote="我住在杭州", mark="delicate")
-    ask = partial(
-        extraction.understand, exchanges=[exchange("我住在杭州")], names=("李雷", "小萌"), now=NOW,
-        prompts=Prompts([PROMPTS], "zh"),
-    )  # fmt: skip
-    trusted, not_trusted = (ask(answering(said(home)), record=record) for record in ((0, 0), (3, 20)))
+    trusted, not_trusted = (
+        understand(answering(said(home)), exchange("我住在杭州"), record=record) for record in ((0, 0), (3, 20))
+    )
     assert (trusted.trusted, [one.mark for one in sure(trusted)], trusted.quotes) == (True, ["delicate"], (1, 1))
     assert (not_trusted.trusted, sure(not_trusted), not_trusted.facts[0].mark) == (False, (), "")
 
@@ -311,29 +301,11 @@ def test_tags_keywords_facts_and_events_are_mapped_back_to_their_exchanges() -> 
     assert one.happened == (datetime(2025, 5, 20, tzinfo=ZONE), datetime(2025, 5, 20, 23, 59, 59, tzinfo=ZONE))
 
 
-@pytest.mark.parametrize(
-    ("happened", "first", "last"),
-    [
-        ("2025-05-20/2025-05-22", date(2025, 5, 20), date(2025, 5, 22)),
-        ("2025年5月20日", date(2025, 5, 20), date(2025, 5, 20)),
-        ("2025-05-20T18:30:00", date(2025, 5, 20), date(2025, 5, 20)),
-        ("2025-04", date(2025, 4, 1), date(2025, 4, 30)),
-    ],
-)
-def test_days_are_read_in_the_ways_models_write_them(happened: str, first: date, last: date) -> None:
-    (one,) = understand(
-        answering(said(events=(event("用户吃了火锅", happened=happened),))), exchange("我上个月和五月二十号吃了火锅")
-    ).events
-    assert one.happened is not None and (one.happened[0].date(), one.happened[1].date()) == (first, last)
-
-
 @pytest.mark.parametrize("happened", [None, "null", "昨天", "2025-13-45"])
 def test_a_day_that_the_model_left_relative_is_resolved_from_when_it_was_said(happened: str | None) -> None:
     later = NOW + timedelta(days=30)
     model = answering(said(events=(event("用户昨天吃了火锅", happened=happened),)))
-    (one,) = extraction.understand(
-        model, [exchange("我昨天吃了火锅")], names=("我", "小萌"), now=later, prompts=Prompts([PROMPTS], "zh")
-    ).events
+    (one,) = understand(model, exchange("我昨天吃了火锅"), names=("我", "小萌"), now=later, record=(0, 0)).events
     assert one.happened is not None and one.happened[0].date() == date(2025, 5, 20)
     assert one.text == "用户吃了火锅", "its day stands beside the words"
 
@@ -434,9 +406,12 @@ def test_nothing_to_understand_asks_nobody() -> None:
         ("2023/2024", {}, date(2023, 1, 1), date(2024, 12, 31), "year"),
         ("2025-05-01/2025-05-31", {"precision": "day"}, date(2025, 5, 1), date(2025, 5, 31), "day"),
         ("2025-05-20", {"precision": "nonsense"}, date(2025, 5, 20), date(2025, 5, 20), "day"),
+        ("2025-05-20/2025-05-22", {}, date(2025, 5, 20), date(2025, 5, 22), "day"),
+        ("2025年5月20日", {}, date(2025, 5, 20), date(2025, 5, 20), "day"),
+        ("2025-05-20T18:30:00", {}, date(2025, 5, 20), date(2025, 5, 20), "day"),
     ],
 )
-def test_an_event_says_how_exactly_its_time_is_known(
+def test_days_are_read_in_the_ways_models_write_them_with_how_exactly_they_are_known(
     happened: str, more: dict[str, Any], first: date, last: date, precision: str
 ) -> None:
     model = answering(said(events=(event("用户去了北京", object="北京", happened=happened, **more),)))
@@ -550,13 +525,9 @@ def test_the_verdicts_of_earlier_prompts_are_read() -> None:
 
 def test_an_answer_that_says_nothing_of_talk_in_which_something_was_found_is_none_but_a_trusted_models() -> None:
     before = Fact("f0", NOW, FactDraft("用户喜欢喝茶", ("x1",)), by="rules")
-    ask = partial(
-        extraction.understand, exchanges=[exchange("我喜欢喝茶")], standing=(before,), names=("李雷", "小萌"), now=NOW,
-        prompts=Prompts([PROMPTS], "zh"),
-    )  # fmt: skip
     with pytest.raises(extraction.NoAnswer):
-        ask(answering(said(), said()))
-    assert ask(answering(said()), record=(9, 9)).trusted
+        understand(answering(said(), said()), exchange("我喜欢喝茶"), standing=(before,), record=(0, 0))
+    assert understand(answering(said()), exchange("我喜欢喝茶"), standing=(before,)).trusted
 
 
 def test_the_better_of_two_tries_is_kept() -> None:
