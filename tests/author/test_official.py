@@ -270,18 +270,20 @@ def test_search_finds_the_phrase_first_and_then_shared_words(tmp_path: Path) -> 
 
 def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
     build(tmp_path)
-    stores = [Official(tmp_path, zone=ZONE) for _ in range(3)]
-    threads = [
-        threading.Thread(
-            target=lambda store=store, n=n: [store.add("fact", {"text": f"{n}的第{i}件"}) for i in range(5)]
-        )
-        for n, store in enumerate(stores)
-    ]
+    (tmp_path / "data_base").mkdir()
+    (tmp_path / "data_base" / "places.yaml").write_text("渡口: 船\n", "utf-8")
+
+    def write(store: Official, n: int) -> None:
+        for i in range(5):
+            store.add("fact", {"text": f"{n}的第{i}件"})
+            store.add("lore", {"keyword": f"{n}-{i}", "text": "x", "file": "places.yaml"})
+
+    threads = [threading.Thread(target=write, args=(Official(tmp_path, zone=ZONE), n)) for n in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(Official(tmp_path).facts()) == 3 + 15
+    assert len(Official(tmp_path).facts()) == 3 + 15 and len(Official(tmp_path).listed("lore")) == 1 + 15
 
 
 TEXT = st.text(max_size=60).filter(lambda text: text.strip() and "\r" not in text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -344,24 +343,6 @@ def test_what_a_hand_has_just_saved_is_kept(tmp_path: Path) -> None:
     path.write_bytes(PLACES.replace("keys: [Grey Lady, lighthouse]", "keys: [old tower]").encode())
     changed = files.update("places.yaml#Grey Lady lighthouse", {"text": "It is dark."})
     assert (changed.text, changed.keys) == ("It is dark.", ("old tower",))
-
-
-def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
-    build(tmp_path)
-    stores = [Official(tmp_path) for _ in range(3)]
-    threads = [
-        threading.Thread(
-            target=lambda store=store, n=n: [
-                store.add("lore", {"keyword": f"{n}-{i}", "text": "x", "file": "places.yaml"}) for i in range(5)
-            ]
-        )
-        for n, store in enumerate(stores)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(Official(tmp_path).listed("lore")) == 4 + 15
 
 
 def test_the_authors_store_holds_events_facts_and_the_world_book(tmp_path: Path) -> None:
