@@ -197,6 +197,7 @@ def test_facts_are_not_lost_while_the_model_is_down(home: Home) -> None:
         say(agent, "我讨厌香菜")
         agent.finish()
         assert [f.draft.target for f in agent.layers.core.current()] == ["香菜"], "the rules found it at once"
+        assert agent.store.tree.pending()
         down.clear()
         home.clock.advance(hours=1)
         agent.finish()

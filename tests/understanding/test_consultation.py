@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from pathlib import Path
 
@@ -35,14 +34,6 @@ def test_insights_are_read_as_they_are_meant(text: str, sane: list[tuple[str, li
 def test_the_table_is_that_of_the_golden_file(goldens: Path) -> None:
     told = json.loads((goldens / "seed001_worked.json").read_text(encoding="utf-8"))["parse"]
     assert [(row["text"], [tuple(one) for one in row["sane"]]) for row in told] == PARSED
-
-
-def test_the_seeds_own_example_comes_out_exactly(shared: Path) -> None:
-    seed = next((shared / "seeds").glob("001*.txt")).read_text(encoding="utf-8")
-    block = next(b for b in re.findall(r"```python\n(.*?)```", seed, re.DOTALL) if "insight_responses =" in b)
-    space: dict[str, object] = {}
-    exec(block, space)
-    assert parse_insights(str(space["insight_responses"])) == space["result"]
 
 
 @pytest.mark.parametrize(

@@ -258,15 +258,6 @@ def test_at_thirty_rounds_the_talk_leaves_and_the_failed_work_stays_queued(home:
         assert "日常闲聊" not in {row.tag for row in agent.store.exchanges.filed()}
 
 
-def test_facts_are_found_by_rules_while_the_model_is_down_and_never_lost(home: Home) -> None:
-    with home.open(understanding(lambda _: ModelError("no_route", "nobody there"))) as house:
-        agent = house.agent()
-        say(agent, "我讨厌香菜")
-        agent.finish()
-        assert [f.draft.target for f in agent.layers.core.current()] == ["香菜"]
-        assert agent.store.tree.pending()
-
-
 def test_nonsense_is_asked_again_once_with_the_error_and_then_stays_queued(home: Home) -> None:
     model = understanding(lambda _: "我不会写 JSON")
     with home.open(model) as house:
