@@ -207,14 +207,19 @@ def in_months(make: Callable[[int, int], Period | None]) -> Within:
     return within
 
 
+def _every(days: int, start: datetime, stop: datetime) -> Iterator[datetime]:
+    """Moments that many days apart, from ``start`` up to, not including, ``stop``."""
+    while start < stop:
+        yield start
+        start += days * DAY
+
+
 def in_weeks(weekday: int, count: int = 1, unit: str = "day") -> Within:
     """``count`` days from a weekday (Monday 0) of every week."""
 
     def within(period: Period) -> Iterator[Period]:
         start = period.start + (weekday - period.start.weekday()) % 7 * DAY
-        while start < period.stop:
-            yield day(start, count, unit)
-            start += 7 * DAY
+        return (day(at, count, unit) for at in _every(7, start, period.stop))
 
     return within
 
@@ -223,10 +228,8 @@ def in_days(first: float, last: float, unit: str = "part") -> Within:
     """Hours ``first`` to ``last`` (exclusive, may pass midnight) of every day."""
 
     def within(period: Period) -> Iterator[Period]:
-        start = period.start.replace(hour=0, minute=0, second=0)
-        while start < period.stop:
-            yield Period(start + timedelta(hours=first), start + timedelta(hours=last), unit)
-            start += DAY
+        midnights = _every(1, period.start.replace(hour=0, minute=0, second=0), period.stop)
+        return (Period(at + timedelta(hours=first), at + timedelta(hours=last), unit) for at in midnights)
 
     return within
 
@@ -272,22 +275,15 @@ def nth(within: Within, number: int) -> Within:
 def blocks(length: int, unit: str) -> Within:
     """The period cut into blocks of a number of days (第二周: days 8 to 14)."""
 
-    def within(period: Period) -> Iterator[Period]:
-        start = period.start
-        while start < period.stop:
-            yield Period(start, min(start + length * DAY, period.stop), unit)
-            start += length * DAY
-
-    return within
+    return lambda period: (
+        Period(at, min(at + length * DAY, period.stop), unit) for at in _every(length, period.start, period.stop)
+    )
 
 
 def last_days(count: int, unit: str) -> Within:
     """The last ``count`` days of a period (the last week of November)."""
 
-    def within(period: Period) -> Iterator[Period]:
-        yield Period(period.stop - count * DAY, period.stop, unit)
-
-    return within
+    return lambda period: iter([Period(period.stop - count * DAY, period.stop, unit)])
 
 
 def same_day(moment: datetime, slack: int = 0) -> Within:
@@ -318,9 +314,8 @@ def clock(hour: int, minute: int | None, *, exact: bool = False) -> Within:
     def within(period: Period) -> Iterator[Period]:
         midnight = period.start.replace(hour=0, minute=0, second=0)
         if period.days >= 1:
-            while midnight < period.stop:
-                yield at(midnight, hour + 12 if not exact and 1 <= hour <= 6 else hour)
-                midnight += DAY
+            waking = hour + 12 if not exact and 1 <= hour <= 6 else hour
+            yield from (at(start, waking) for start in _every(1, midnight, period.stop))
             return
         # A part of the day settles the half; 昨晚一点 and 昨晚十二点 lie past midnight.
         for value in (hour,) if exact else (hour, hour + 12, hour + 24):
