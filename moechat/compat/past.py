@@ -4,7 +4,7 @@ that become of it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -182,7 +182,10 @@ class _Grown:
     def _place(self, end: _Cell) -> int:
         """The place of the exchange that ends so; it is made once."""
         if end.number not in self._places:
-            cells = list(_chain(end))[::-1]
+            cells = [end]
+            while before := cells[-1].before:
+                cells.append(before)
+            cells.reverse()
             words = {
                 who: "\n".join(self._text(one.line) for one in cells if one.side == who) for who in ("user", "char")
             }
@@ -193,9 +196,3 @@ class _Grown:
 
     def _text(self, line: Line) -> str:
         return storable(f"{line.name}: {line.text}" if line.name in self._prefixed else line.text)
-
-
-def _chain(cell: _Cell | None) -> Iterator[_Cell]:
-    while cell:
-        yield cell
-        cell = cell.before
