@@ -132,12 +132,8 @@ class Bench:
         self, home: Path, who: Mapping[str, str], at: datetime, changed: Mapping[str, Any]
     ) -> Iterator[tuple[Agent, SetClock]]:
         """The one agent of a house in ``home``, and its clock, while the block runs. ``who`` is its character.yaml."""
-        character = home / "data" / "agents" / "bench"
-        character.mkdir(parents=True, exist_ok=True)
-        (character / "character.yaml").write_text(yaml.safe_dump(dict(who), allow_unicode=True), encoding="utf-8")
-        config = home / "config.yaml"
         needed = {"time": {"zone": "UTC"}, "recall": {"deadline_ms": NO_DEADLINE_MS}, "Agent": {"char": "bench"}}
-        config.write_text(yaml.safe_dump(merged(merged(self.settings, needed), changed), allow_unicode=True), "utf-8")
+        config = furnish(home, "bench", who, merged(merged(self.settings, needed), changed))
         off = (changed.get("embedding") or {}).get("provider") == "off"
         clock, embedder = SetClock(at), None if off else self.embedder
         silent = ScriptedModel((), understands=False)
@@ -156,6 +152,15 @@ class Bench:
         ids = home / IDS
         rows = json.loads(ids.read_text("utf-8")) if ids.exists() else None
         return home, rows and {(exchange, side): id_ for exchange, side, id_ in rows}
+
+
+def furnish(home: Path, name: str, who: Mapping[str, str], settings: Mapping[str, Any]) -> Path:
+    """A house with one character, in the folder ``name``; returns where its settings lie. ``who`` is its character.yaml."""
+    own, config = home / "data" / "agents" / name, home / "config.yaml"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "character.yaml").write_text(yaml.safe_dump(dict(who), allow_unicode=True), encoding="utf-8")
+    config.write_text(yaml.safe_dump(dict(settings), allow_unicode=True), encoding="utf-8")
+    return config
 
 
 def ask(agent: Agent, clock: SetClock, question: Question, ids: Ids) -> Outcome:

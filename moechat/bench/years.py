@@ -30,11 +30,10 @@ from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-import yaml
-
 from moechat.agent import Agent
 from moechat.ai.chat_model import ChatRequest
 from moechat.ai.offline.model import OfflineModel
+from moechat.bench import recall
 from moechat.bench.life import FIRST, PAUSE, Language, Life, LifeLine, PlantedMatter, PlantedValue
 from moechat.bench.recall import BY_RULE, NO_DEADLINE_MS
 from moechat.bench.speed import rss_mb
@@ -183,16 +182,11 @@ def added(path: Path, *rows: Any) -> None:
 
 def furnish(folder: Path, char: str, user: str, language: str, embedding: str = "builtin") -> Path:
     """A data folder with one character, and its settings: those of everybody but for the zone, and no deadline."""
-    owner, config = folder / "data" / "agents" / char, folder / "config.yaml"
-    owner.mkdir(parents=True)
-    who = {"name": char, "user_name": user, "language": language}
-    (owner / "character.yaml").write_text(yaml.safe_dump(who, allow_unicode=True), encoding="utf-8")
     settings = {
         "Agent": {"char": char}, "time": {"zone": str(ZONE)}, "recall": {"deadline_ms": NO_DEADLINE_MS},
         "embedding": {"provider": embedding},
     }  # fmt: skip
-    config.write_text(yaml.safe_dump(settings, allow_unicode=True), encoding="utf-8")
-    return config
+    return recall.furnish(folder, char, {"name": char, "user_name": user, "language": language}, settings)
 
 
 # ---- the doors
