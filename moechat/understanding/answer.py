@@ -45,6 +45,11 @@ def _texts(value: Any) -> Any:
     return [text for item in _list(value) if (text := _text(item))]
 
 
+def _one_of(words: Mapping[str, str], usual: str) -> BeforeValidator:
+    """What a word means, in any case; what is none of them is as usual."""
+    return BeforeValidator(lambda value: words.get(str(value).strip().lower(), usual))
+
+
 def _within(value: float, least: float, most: float) -> float:
     """A number held to bounds before it is made a float: JSON has numbers of any length, and NaN."""
     return float(min(most, max(least, value)))
@@ -86,19 +91,11 @@ _KINDS = {
 }  # fmt: skip
 
 
-def _kind(value: Any) -> Any:
-    return _KINDS.get(str(value).strip().lower(), "attribute")
-
-
 _STATUSES = {
     "done": "done", "planned": "planned", "plan": "planned", "cancelled": "cancelled", "canceled": "cancelled",
     "open": "open", "ongoing": "open", "完成": "done", "已发生": "done", "计划": "planned", "打算": "planned",
     "取消": "cancelled", "进行中": "open",
 }  # fmt: skip
-
-
-def _status(value: Any) -> Any:
-    return _STATUSES.get(str(value).strip().lower(), "done")
 
 
 _VERBS = {
@@ -128,17 +125,12 @@ def _precision(value: Any) -> Any:
     return value if value in get_args(Precision) else None
 
 
-def _mark(value: Any) -> Any:
-    folded = str(value).strip().lower()
-    return folded if folded in get_args(Mark) else ""
-
-
 Text = Annotated[str, BeforeValidator(_text)]
 Texts = Annotated[list[str], BeforeValidator(_texts)]
 Numbers = Annotated[list[int | str], BeforeValidator(_list), Field(json_schema_extra={"maxItems": MOST_NUMBERS})]
 Number = Annotated[int | str, BeforeValidator(lambda value: value or 0)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Delicacy = Annotated[Mark, BeforeValidator(_mark)]
+Delicacy = Annotated[Mark, _one_of({mark: mark for mark in get_args(Mark)}, "")]
 PartialDate = Annotated[str, BeforeValidator(_partial_date)]
 Replaced = Annotated[Number, Field(validation_alias=AliasChoices("replaces", "refines"))]
 
@@ -160,7 +152,7 @@ class ExtractedFinding(BaseModel):
 
 
 class ExtractedFact(ExtractedFinding):
-    kind: Annotated[Literal["attribute", "relation", "picture", "boundary"], BeforeValidator(_kind)] = "attribute"
+    kind: Annotated[Literal["attribute", "relation", "picture", "boundary"], _one_of(_KINDS, "attribute")] = "attribute"
     entity: Text = "user"
     keyword: Text = ""
     target: Text = ""
@@ -181,7 +173,7 @@ class ExtractedEvent(ExtractedFinding):
     emotion: Text = ""
     topic: Text = Field(default="", description="a->b->c")
     related: Texts = []
-    status: Annotated[EventStatus, BeforeValidator(_status)] = "done"
+    status: Annotated[EventStatus, _one_of(_STATUSES, "done")] = "done"
     happened: Text | None = Field(
         default=None, description="YYYY-MM-DD, YYYY-MM, YYYY, two of them with / between, or null"
     )
