@@ -95,10 +95,10 @@ def _pair(row: Mapping[str, Any], path: Path, number: int) -> LabelledPair:
         raise DataError(path, f"not a labelled pair: {error}; needs query, text, relevant", line=number) from error
 
 
-def own_pairs(agent: Agent, seed: int = 7) -> list[LabelledPair]:
+def own_pairs(agent: Agent) -> list[LabelledPair]:
     """Pairs from what the owner has: a message and its own reply, a message and the fact that was found in it, what an
     entry of the world book says and its keyword; each against others, chosen at random."""
-    chance = random.Random(seed)
+    chance = random.Random(7)
     return [*_diary_pairs(agent, chance), *_core_pairs(agent, chance), *_lore_pairs(agent, chance)]
 
 

@@ -138,8 +138,8 @@ def cited(group: str) -> list[int]:
     return list(numbers)
 
 
-def parse_questions(text: str, limit: int = QUESTIONS) -> list[str]:
-    """The first ``limit`` questions of a model's answer, without their numbers.
+def parse_questions(text: str) -> list[str]:
+    """The first ``QUESTIONS`` questions of a model's answer, without their numbers.
 
     One question a line. If some lines are numbered, the others are left out; if some end with a question mark, too.
     """
@@ -147,7 +147,7 @@ def parse_questions(text: str, limit: int = QUESTIONS) -> list[str]:
     marked = [line for line in lines if _MARKER.match(line)]
     asking = [line for line in marked or lines if line.rstrip('*_"”`) ').endswith(("?", "？"))]
     bare = (_MARKER.sub("", line, count=1).strip('*_"“”` ') for line in asking or marked or lines)
-    return list(dict.fromkeys(line for line in bare if line))[:limit]
+    return list(dict.fromkeys(line for line in bare if line))[:QUESTIONS]
 
 
 def parse_ratings(text: str) -> dict[int, float]:
