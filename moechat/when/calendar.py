@@ -176,6 +176,7 @@ _OFFICIAL = {name: _official(days) for name, days in _TABLES["holidays"].items()
 # Days off around a one-day holiday, by its weekday: joined with the weekend, as the yearly notices do.
 _BRIDGE = {0: (-2, 0), 1: (-2, 0), 2: (0, 0), 3: (0, 2), 4: (0, 2), 5: (0, 2), 6: (-1, 1)}
 _BRIDGED = {"元旦", "清明", "端午", "中秋"}
+_BESIDE = {"高考": (0, 2), "复活节": (-2, 1), "圣诞": (-1, 7)}
 
 
 def holiday(name: str, day: date) -> tuple[date, date]:
@@ -196,11 +197,5 @@ def holiday(name: str, day: date) -> tuple[date, date]:
         return day, day + timedelta(days=2 if day.year < 1999 else 6 if day.year < 2008 else 4)
     if name == "国庆":
         return day, day + timedelta(days=6 if day.year >= 1999 else 1)
-    if name == "高考":
-        return day, day + timedelta(days=2)
-    if name == "复活节":
-        return day - timedelta(days=2), day + timedelta(days=1)
-    if name == "圣诞":
-        return day - timedelta(days=1), day + timedelta(days=7)
-    before, after = _BRIDGE[day.weekday()] if name in _BRIDGED else (-1, 1)
+    before, after = _BRIDGE[day.weekday()] if name in _BRIDGED else _BESIDE.get(name, (-1, 1))
     return day + timedelta(days=before), day + timedelta(days=after)
