@@ -139,8 +139,7 @@ def second_one(match: Match, ctx: TextContext) -> list[Piece]:
     if what == "weekend":
         return shapes.relative_weekend(match, ctx, ahead)
     if what in _UNITS:
-        rank, cycle = _UNITS[what]
-        return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle, ahead))
+        return _unit(match, ctx, what, ahead)
     nearest = shapes.coming_weekday if ahead > 0 else shapes.latest_weekday
     day = nearest(ctx, weekday_of(what)) + (7 if ahead > 0 else -7) * p.DAY
     return p.piece(match, 4, fixed=p.day(day))
@@ -152,7 +151,7 @@ def later(match: Match, ctx: TextContext) -> list[Piece]:
     if word in PARTS:
         whole = next(p.in_days(*PARTS[word])(p.day(ctx.today)))
     else:
-        whole = p.cycle_of(ctx.now, "day" if word in ("today", "day") else _UNITS[word][1])
+        whole = p.cycle_of(ctx.now, "day" if word in ("today", "day") else word)
     return p.piece(match, 4, fixed=Period(max(ctx.now, whole.start), whole.stop, "range"))
 
 
@@ -231,11 +230,15 @@ def relative_unit(match: Match, ctx: TextContext) -> list[Piece]:
         return shapes.relative_weekend(match, ctx, ahead, is_past=is_past)
     if unit in ("quarter", "semester"):
         return (shapes.relative_quarter if unit == "quarter" else shapes.relative_term)(match, ctx, ahead)
-    rank, cycle = _UNITS[unit]
-    return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle, ahead))
+    return _unit(match, ctx, unit, ahead)
 
 
-_UNITS: dict[str, tuple[float, p.Cycle]] = {"week": (5, "week"), "month": (6, "month"), "year": (8, "year")}
+_UNITS = {"week": 5, "month": 6, "year": 8}
+
+
+def _unit(match: Match, ctx: TextContext, unit: str, ahead: int = 0) -> list[Piece]:
+    """A whole week, month or year, ``ahead`` of the present one."""
+    return p.piece(match, _UNITS[unit], fixed=p.cycle_of(ctx.now, unit, ahead))
 
 
 def relative_weekday(match: Match, ctx: TextContext) -> list[Piece]:
@@ -256,12 +259,6 @@ def weekday_before_last(match: Match, ctx: TextContext) -> list[Piece]:
     if word in WEEKDAYS:
         return p.piece(match, 4, fixed=p.day(shapes.latest_weekday(ctx, WEEKDAYS[word]) - 7 * p.DAY))
     return _back(match, ctx, word, 2)
-
-
-def this_unit(match: Match, ctx: TextContext) -> list[Piece]:
-    """the end of the month, with nothing said of which."""
-    rank, cycle = _UNITS[match["thunit"].lower()]
-    return p.piece(match, rank, fixed=p.cycle_of(ctx.now, cycle))
 
 
 def relative_name(match: Match, ctx: TextContext) -> list[Piece]:
@@ -409,6 +406,8 @@ iso, quarter, weekend = shapes.iso, shapes.quarter, shapes.weekend
 MAKERS: dict[str, Maker] = {
     "week_of": lambda match, ctx: shapes.change(match, shapes.SHIFTS[f"its {match['cunit'].lower()}"], leads=True),
     "in_future": lambda match, ctx: shapes.in_future(match, ctx, quantity(match["fdist"], match["funit"])),
+    # the end of the month, with nothing said of which
+    "this_unit": lambda match, ctx: _unit(match, ctx, match["thunit"].lower()),
     "this_time": lambda match, ctx: shapes.this_time(match, ctx, is_day="day" in match.group().lower()),
     "season": lambda match, ctx: shapes.part_of_year(
         match, *SEASONS[next(match[f"season{n}"] for n in ("", *range(2, 6)) if match[f"season{n}"]).lower()]
