@@ -357,7 +357,7 @@ def vague(
     return p.piece(match, 4, fixed=stretch_of(ctx, key, word in past, word))
 
 
-def distance(match: Match, ctx: TextContext, amount: Amount, sign: int, *, names_weekday: bool = False) -> list[Piece]:
+def distance(match: Match, ctx: TextContext, amount: Amount, sign: int, *, names_weekday: bool) -> list[Piece]:
     """三天前, two weeks from now. Where a weekday is named beside weeks (三周前的周二), it is looked for in that week."""
     least, most, unit = amount
     if unit == "weekend":

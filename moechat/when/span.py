@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta, tzinfo
 from typing import Literal
 
-from moechat.when.names import MONTHS
+from moechat.when.names import MONTHS, Language
 from moechat.when.words import ranges, table
 
 Precision = Literal["moment", "part", "day", "month", "season", "year", "unknown"]
@@ -88,7 +88,7 @@ _UNITS = ((365, "year"), (30, "month"), (7, "week"), (1, "day"))
 _UNIT_ZH = {"year": "年", "month": "个月", "week": "周", "day": "天"}
 
 
-def shown(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh") -> str:
+def shown(moment: datetime, now: datetime, language: Language = "zh") -> str:
     """``moment`` as seen from ``now``, both aware: to the minute today, to the hour within a week, to the part of the day
     within thirty days, and to the day beyond."""
     moment = in_zone(moment, now.tzinfo)
@@ -103,7 +103,7 @@ def shown(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh")
     return day
 
 
-def away(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh") -> str:
+def away(moment: datetime, now: datetime, language: Language = "zh") -> str:
     """How far ``moment`` is from ``now`` in words, by calendar days, in either direction: 3天前, in 3 days, about a year ago."""
     days = (in_zone(moment, now.tzinfo).date() - now.date()).days
     if (near := _NEAR[language].get(days)) is not None:
@@ -117,9 +117,7 @@ def away(moment: datetime, now: datetime, language: Literal["zh", "en"] = "zh") 
     return f"in {words}" if days > 0 else f"{words} ago"
 
 
-def told(
-    start: datetime, end: datetime, precision: Precision, now: datetime, language: Literal["zh", "en"] = "zh"
-) -> str:
+def told(start: datetime, end: datetime, precision: Precision, now: datetime, language: Language = "zh") -> str:
     """A span as it is told at ``now``, never finer than it is known: 2027年春天, 2021-01-05 晚上, 2021-01-05至2021-01-07."""
     start, end = in_zone(start, now.tzinfo), in_zone(end, now.tzinfo)
     if precision in ("month", "season", "year"):
@@ -136,7 +134,7 @@ def told(
     return f"{day}{'至' if language == 'zh' else ' to '}{end:%Y-%m-%d}"
 
 
-def roughly(start: datetime, end: datetime, precision: Precision, language: Literal["zh", "en"] = "zh") -> str:
+def roughly(start: datetime, end: datetime, precision: Precision, language: Language = "zh") -> str:
     """A span that is known by the month, the season, the year or less exactly, as people say it: 2025年5月, around 2019."""
     count = (end.year - start.year) * 12 + end.month - start.month + 1
     if precision == "season" and (name := _named("seasons", (start.month, count), language)):
@@ -151,7 +149,7 @@ def roughly(start: datetime, end: datetime, precision: Precision, language: Lite
     return f"{words}前后" if language == "zh" else f"around {words}"
 
 
-def _calendar(moment: datetime, precision: Precision, language: Literal["zh", "en"]) -> str:
+def _calendar(moment: datetime, precision: Precision, language: Language) -> str:
     if precision == "month":
         return f"{moment.year}年{moment.month}月" if language == "zh" else f"{MONTHS[moment.month - 1]} {moment.year}"
     if precision == "year":
