@@ -185,8 +185,6 @@ def _lore(id_: str, world: Entry, usual: Lore) -> Lore:
         "id": id_,
         "keyword": " ".join(next(filter(None, titles), "").split())[:200],
         "text": decoration.text.strip(),
-    }
-    values |= {
         "enabled": world.get("disable") is not True,
         "always": decoration.activate,
         "never": decoration.dont_activate,
