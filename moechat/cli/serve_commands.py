@@ -30,7 +30,6 @@ def web(args: argparse.Namespace) -> None:
             port=settings.port if args.port is None else args.port,
             phone=phone,
             password=os.environ.get(settings.password_env),
-            password_env=settings.password_env,
             ready=lambda *urls: announce_page(house, *urls, opens=not args.no_browser and has_screen()),
         )
 
@@ -64,7 +63,6 @@ def serve(args: argparse.Namespace) -> None:
             host=args.host or settings.host,
             port=settings.port if args.port is None else args.port,
             key=os.environ.get(settings.key_env, ""),
-            key_env=settings.key_env,
             page=partial(beside, password=os.environ.get(house.config.web.password_env)) if settings.page else None,
         )
 

@@ -31,8 +31,6 @@ from moechat.serve import front_ends, memory_routes, questions
 from moechat.serve.agents import Agents
 from moechat.serve.mcp import OverHttp
 
-PORT = 8012  # It is the seed's own.
-KEY_ENV = "MOECHAT_SERVE_KEY"
 HEALTH = frozenset({"/healthz", "/readyz"})
 MCP = "/mcp"
 NAMED = {"u": "user", "c": "character"}  # What stands in an address before a name.
@@ -225,14 +223,14 @@ async def _broken(_: Any, __: Any) -> Any:
 
 @contextlib.contextmanager
 def _server(
-    house: House, host: str, port: int, key: str, page: MakePage | None, key_env: str = KEY_ENV
+    house: House, host: str, port: int, key: str, page: MakePage | None
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
     open_here, ending, attempts = is_loopback(host), asyncio.Event(), Attempts()
     keyring = Keyring(house.data, house.clock, whole="" if open_here else key)
     if not (open_here or key or keyring.listed()):
         remedy = (
-            f"others can reach this address: make a key (`moechat keys add NAME`), put one into the variable {key_env}, "
-            "or use 127.0.0.1"
+            "others can reach this address: make a key (`moechat keys add NAME`), put one into the variable "
+            f"{house.config.serve.key_env}, or use 127.0.0.1"
         )
         raise ConfigError("serve", "host", host, remedy)
     with contextlib.ExitStack() as last:
@@ -250,18 +248,17 @@ def serve(
     house: House,
     *,
     host: str = "127.0.0.1",
-    port: int = PORT,
+    port: int,
     key: str = "",
-    key_env: str = KEY_ENV,
     page: MakePage | None = None,
     ready: Callable[[str], None] = announce,
 ) -> None:
-    """Serve until the program is told to end. For the main thread. ``key`` opens everything, beside those of the key ring;
-    ``key_env`` is where it came from. ``page`` makes the page, which is then served at ``/``.
+    """Serve until the program is told to end. For the main thread. ``key`` opens everything, beside those of the key ring.
+    ``page`` makes the page, which is then served at ``/``.
 
     Raises ConfigError for a host that others reach without a key, MoeChatError where the port cannot be had.
     """
-    with _server(house, host, port, key, page, key_env) as (server, listening, url):
+    with _server(house, host, port, key, page) as (server, listening, url):
         ready(url)
         until_told(server, [listening])
 

@@ -377,7 +377,7 @@ class ServeSettings(Section):
     """``moechat serve``: memory over HTTP."""
 
     host: str = Field("127.0.0.1", min_length=1)
-    port: Whole = Field(8012, ge=0, le=65_535)
+    port: Whole = Field(8012, ge=0, le=65_535)  # That of seed 004.
     key_env: str = Field("MOECHAT_SERVE_KEY", min_length=1)
     origins: list[str] = Field(default_factory=list)
     body_kb: Whole = Field(16384, ge=16, le=262_144)

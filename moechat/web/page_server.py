@@ -29,7 +29,6 @@ from moechat.web.desk import Desk, language_words
 from moechat.web.drawing import macros
 from moechat.web.routes import STATIC, router
 
-PASSWORD_ENV = "MOECHAT_WEB_PASSWORD"
 SCRIPTS = ("page.js", "talk.js", "rooms.js", "studio.js", "guide.js")
 STYLES = ("page.css", "talk.css", "rooms.css", "studio.css")
 
@@ -102,7 +101,7 @@ class HangUp:
             await send({"type": "http.response.body", "body": b""})
 
 
-def door_of(house: House, host: str, phone: str, password: str | None, password_env: str) -> Door:
+def door_of(house: House, host: str, phone: str, password: str | None) -> Door:
     """The door of the page: open on this machine alone, unless a password is set; it is asked for everywhere then.
 
     ``phone`` is the address for others in the local network, "" for none; they come in by a code.
@@ -110,8 +109,9 @@ def door_of(house: House, host: str, phone: str, password: str | None, password_
     """
     register = Register(house.data, house.clock, password)
     if not (register.has_password or phone or is_loopback(host)):
+        variable = house.config.web.password_env
         remedy = (
-            f"others can reach this address: set a password (`moechat access password`, or the variable {password_env}), "
+            f"others can reach this address: set a password (`moechat access password`, or the variable {variable}), "
             "use 127.0.0.1, or let a phone in with --phone"
         )
         raise ConfigError("web", "host", host, remedy)
@@ -176,11 +176,11 @@ def make_app(
 
 @contextlib.contextmanager
 def _server(
-    house: House, host: str, port: int, phone: str, password: str | None, password_env: str = PASSWORD_ENV
+    house: House, host: str, port: int, phone: str, password: str | None
 ) -> Iterator[tuple[uvicorn.Server, list[socket.socket], list[str]]]:
     """(server, its sockets, the addresses to open: this machine's own first, then the phone's)."""
     ending = asyncio.Event()
-    door = door_of(house, host, phone, password, password_env)
+    door = door_of(house, host, phone, password)
     with contextlib.ExitStack() as open_sockets:
         sockets = [open_sockets.enter_context(listen(host, port))]
         if phone:
@@ -196,10 +196,9 @@ def serve(
     house: House,
     *,
     host: str = "127.0.0.1",
-    port: int = 7860,
+    port: int,
     phone: str = "",
     password: str | None = None,
-    password_env: str = PASSWORD_ENV,
     ready: Callable[..., None] = announce,
 ) -> None:
     """Serve the page until the program is told to end (Ctrl+C). ``ready`` is told the addresses: this machine's own first, then
@@ -209,7 +208,7 @@ def serve(
     For the main thread. Raises ConfigError for a host that others reach without a password, MoeChatError where the port
     cannot be had. The house stays open: it is its maker who closes it.
     """
-    with _server(house, host, port, phone, password, password_env) as (server, sockets, urls):
+    with _server(house, host, port, phone, password) as (server, sockets, urls):
         ready(*urls)
         until_told(server, sockets)
 

@@ -35,7 +35,7 @@ def test_a_server_begins_with_what_is_configured_or_said(moechat: Shell, monkeyp
     monkeypatch.setenv("OUR_KEY", "a word")
     assert moechat("serve", now=None)[0] == 0
     assert moechat("serve", "--host", "127.0.0.1", "--port", "0", now=None)[0] == 0
-    own = {"key": "a word", "key_env": "OUR_KEY", "page": None}
+    own = {"key": "a word", "page": None}
     assert begun == [{"host": "localhost", "port": 9001, **own}, {"host": "127.0.0.1", "port": 0, **own}]
     moechat.home.configure(serve={"page": True})
     moechat("serve", now=None)

@@ -91,7 +91,7 @@ def test_beyond_this_machine_it_does_not_start_without_a_lock(tmp_path: Path) ->
         for host in ("0.0.0.0", "::", "192.168.1.5"):
             with pytest.raises(ConfigError, match="moechat access password"):
                 web.serve(house, host=host, port=0)
-            register = door_of(house, host, "", "correct horse", "ENV").register
+            register = door_of(house, host, "", "correct horse").register
             assert register is not None and register.has_password
 
 
