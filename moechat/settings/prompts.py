@@ -18,25 +18,16 @@ PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _ALONE = re.compile(r"^[ \t]*\{\{\s*(\w+)\s*\}\}[ \t]*$", re.MULTILINE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n+")
 
+ENTRIES = ("char", "user", "entries")
 # What each template is given; any of them may be left out of an edited one.
 TEMPLATES: Mapping[str, tuple[str, ...]] = {
     "persona": ("char", "user", "persona", "personality", "scenario", "user_persona", "prompt"),
     "company": ("char", "user", "others"),
     "examples": ("char", "user", "examples"),
-    "diary": ("char", "user", "entries"),
-    "core": ("char", "user", "entries"),
-    "lore": ("char", "user", "entries"),
-    "boundaries": ("char", "user", "entries"),
+    **dict.fromkeys(("diary", "core", "lore", "boundaries"), ENTRIES),
     "profile": ("char", "user", "entries", "promises", "over"),
-    "news": ("char", "user", "entries"),
-    "overview": ("char", "user", "entries"),
-    "reflected": ("char", "user", "entries"),
-    "remembered": ("char", "user", "entries"),
-    "plans": ("char", "user", "entries"),
-    "ours": ("char", "user", "entries"),
-    "mood": ("char", "user", "entries"),
-    "days": ("char", "user", "entries"),
-    "daybook": ("char", "user", "entries"),
+    **dict.fromkeys(("news", "overview", "reflected", "remembered", "plans"), ENTRIES),
+    **dict.fromkeys(("ours", "mood", "days", "daybook"), ENTRIES),
     "danger": ("char", "user", "help"),
     "time": ("now", "weekday", "last"),
     "empty": ("phrase", "from", "to"),
