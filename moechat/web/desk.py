@@ -215,11 +215,13 @@ class Desk:
         face = self.face(place, words)
         exchanges = self._drawn(place, conversation, rows, face, turn)
         if not (before or turn or place.talk or place.held) and (word := self.agent(place).her_word()):
-            exchanges.append({"id": "her-word", "html": exchange.her_word(face, word), "user": "", "char": word})
+            html = str(macros("talk", words).her_word(face, word))  # Of no record as long as nobody answers.
+            exchanges.append({"id": "her-word", "html": html, "user": "", "char": word})
+        greets = face.greeting.strip() and not (more or face.is_one_of_several)
         return {
             "exchanges": exchanges,
             "more": more,
-            "greeting": "" if more or face.is_one_of_several else exchange.greeting(face),
+            "greeting": str(macros("talk", words).greeting(face)) if greets else "",
             "busy": turn is not None,
             "edition": edition,
             "notice": "" if before or turn else self._trouble(conversation, rows, words),
@@ -249,7 +251,7 @@ class Desk:
                 row = replace(row, error=error, notice=notice)
             one, face = row.exchange, self.face(replace(place, character=row.by), face.words) if row.by else face
             if turn is not None and (one.id == turn.exchange_id or one.status == "streaming"):
-                html = exchange.live(row, turn, face)
+                html = _live(row, turn, face)
             else:
                 ids = forks.get(one.id, ())
                 taken = next((n for n, id_ in enumerate(ids) if id_ in path), 0 if row is not rows[-1] else -1)
@@ -264,7 +266,7 @@ class Desk:
         if not rows:
             return None
         face = self.face(replace(place, character=rows[0].by or place.character), words)
-        return {"id": turn.exchange_id, "html": exchange.live(rows[0], turn, face)}
+        return {"id": turn.exchange_id, "html": _live(rows[0], turn, face)}
 
     def _spans(self, place: Whereabouts, row: Shown) -> Sequence[Span]:
         """The times that the message named, as they were understood then; of an old one, as they would be."""
@@ -308,6 +310,10 @@ class Desk:
 
     def trace(self, place: Whereabouts, words: Words, id_: str) -> View:
         return {"html": str(macros("why", words).trace(self.conversation(place).trace(id_)))}
+
+
+def _live(row: Shown, turn: Turn, face: Face) -> str:
+    return str(macros("talk", face.words).live(row, face, turn.recollection, turn.reply))
 
 
 def _characters(house: House) -> list[str]:

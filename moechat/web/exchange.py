@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from moechat.turn import Shown
 from moechat.web.drawing import macros, to_person
-from moechat.web.turns import Turn
 from moechat.web.words import Words
 from moechat.when import Span
 
@@ -41,25 +40,10 @@ class Branches:
     taken: int = -1
 
 
-def greeting(face: Face) -> str:
-    """What the character says first; "" where it says nothing."""
-    return str(macros("talk", face.words).greeting(face)) if face.greeting.strip() else ""
-
-
-def her_word(face: Face, text: str) -> str:
-    """What she says to somebody who comes back, of no record as long as nobody answers."""
-    return str(macros("talk", face.words).her_word(face, text))
-
-
 def exchange(shown: Shown, face: Face, spans: Sequence[Span] = (), branches: Branches | None = None) -> str:
     """One exchange that is not being answered right now."""
     came = Markup(memories(shown.grounds, face.words, spans))
     return str(macros("talk", face.words).exchange(shown, face, spans, came, branches))
-
-
-def live(shown: Shown, turn: Turn, face: Face) -> str:
-    """The exchange that is being answered right now."""
-    return str(macros("talk", face.words).live(shown, face, turn.recollection, turn.reply))
 
 
 UNDERSTOOD = ("event", "reflection")

@@ -131,7 +131,7 @@ def test_whatever_was_written_stays_text(anything: str, nasty: str) -> None:
         text, text, error=text, status="failed", grounds=[ground(text=text, words=[text], recipe=text, span=text)]
     )
     face = Face(ZH, text, greeting=text)
-    reader = Reader(exchange.exchange(one, face) + exchange.greeting(face))
+    reader = Reader(exchange.exchange(one, face) + str(drawing.macros("talk", ZH).greeting(face)))
     assert reader.tags <= TAGS
     assert not {name for name in reader.attributes if name.startswith("on") or name == "src"}
     assert text in reader.text  # the message, to the letter
