@@ -14,13 +14,12 @@ from markupsafe import Markup
 from moechat.agent import Agent
 from moechat.house import House
 from moechat.model import Hit
-from moechat.settings.config import DIAL
+from moechat.settings.config import DIAL, LAYER_THRESHOLD
 from moechat.settings.prompts import TEMPLATES
 from moechat.web.clicks import Action, Note, Visit
 from moechat.web.drawing import macros, to_person
 from moechat.web.words import Words
 
-THRESHOLDS = {"mem_thresholds": "events", "core_threshold": "profile", "books_thresholds": "lore"}
 LAYER_NAMES = {"diary": "events", "core": "profile", "lore": "lore"}
 MESSAGES_PLOTTED = 50
 LABEL_CHARS = 60  # A memory is named by its first characters.
@@ -138,7 +137,7 @@ def _number(text: str) -> float | int | str | None:
 def _dialled(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     """A word of the dial; floors that somebody set would stand in its way."""
     here.house.settings.save("recall", "brings_up", action.get("value", ""))
-    for key in THRESHOLDS:
+    for key in LAYER_THRESHOLD.values():
         if getattr(here.house.config.Agent, key) is not None:
             here.house.settings.save("Agent", key, None)
     return look, Note(here.words("saved_settings"))

@@ -175,10 +175,6 @@ class Weeks:
     count: int
     cell: float
 
-    @property
-    def last(self) -> date:
-        return self.first + timedelta(weeks=self.count, days=-1)
-
     def days(self) -> Iterator[tuple[int, int, date]]:
         """(week, weekday, date), in order of time."""
         for n in range(self.count * 7):

@@ -62,9 +62,10 @@ def test_a_name_is_cut_where_its_tile_ends() -> None:
 def test_a_calendar_shows_as_many_weeks_as_fit_and_none_before_memory_starts(width: int) -> None:
     today, days = date(2025, 5, 21), {"2024-01-03": 1, "2025-05-20": 4}
     screen = weeks(days, today, width)
-    assert screen.first.weekday() == 0 and screen.first <= today <= screen.last
+    assert screen.first.weekday() == 0 and screen.first <= today < screen.first + timedelta(weeks=screen.count)
     assert screen.cell >= CELL and screen.count * (screen.cell + CELL_GAP) + LEFT <= width + 1e-6
-    assert weeks(days, today, width, back=1).last + timedelta(days=1) == screen.first
+    before = weeks(days, today, width, back=1)
+    assert before.first + timedelta(weeks=before.count) == screen.first
     assert weeks({"2025-05-14": 1}, today, width).first == date(2025, 5, 12)
 
 

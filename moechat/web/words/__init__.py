@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -17,19 +16,11 @@ from moechat.when import names
 
 
 @cache
-def _texts(language: Language) -> Mapping[str, str]:
-    return dict(_file(language)["words"])
-
-
-@cache
-def _faults(language: Language) -> Sequence[tuple[re.Pattern[str], str]]:
-    return [(re.compile(pattern), text) for pattern, text in _file(language).get("faults", ())]
-
-
-@cache
-def _file(language: Language) -> dict[str, Any]:
+def _file(language: Language) -> tuple[Mapping[str, str], Sequence[tuple[re.Pattern[str], str]]]:
+    """The texts by name, and the faults: (pattern, text)."""
     text = Path(__file__).with_name(f"{language}.yaml").read_text(encoding="utf-8")
-    return dict(yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))  # noqa: S506  both build plain data only
+    whole = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  both build plain data only
+    return whole["words"], [(re.compile(pattern), text) for pattern, text in whole.get("faults", ())]
 
 
 WEEKDAYS: Mapping[Language, tuple[str, ...]] = {
@@ -48,15 +39,15 @@ class Words:
     year: int = 0
 
     def __call__(self, name: str, /, **values: object) -> str:
-        return _texts(self.language)[name].format(**values)
+        return _file(self.language)[0][name].format(**values)
 
     def __contains__(self, name: str) -> bool:
-        return name in _texts(self.language)
+        return name in _file(self.language)[0]
 
     @property
     def faults(self) -> Sequence[tuple[re.Pattern[str], str]]:
         """What the program says of files and settings in English, as patterns, and what stands in this language instead."""
-        return _faults(self.language)
+        return _file(self.language)[1]
 
     def count(self, name: str, n: int) -> str:
         """The text for a number of things: that of one alone, where there is such a text."""
