@@ -55,8 +55,8 @@ def talk(args: argparse.Namespace) -> None:
         _bring(args, house, Arrival("talk", args.file), args.character or "")
 
 
-def _bring(args: argparse.Namespace, house: House, arrival: Arrival, character: str) -> str:
-    """Show it, or take it in. Returns the character that it became or went to."""
+def _bring(args: argparse.Namespace, house: House, arrival: Arrival, character: str) -> None:
+    """Show it, or take it in."""
     wishes = Wishes(character, args.user or "", args.world or "", args.me or "", args.talk)
     coming = Coming(house, arrival, wishes)
     if coming.is_talk and (problems := coming.past_of_file.problems):
@@ -65,16 +65,13 @@ def _bring(args: argparse.Namespace, house: House, arrival: Arrival, character: 
     if args.dry_run:
         row = coming.preview()
         tell(args, row, *_lines(arrival, row))
-        return str(row.get("name", ""))
+        return
     row = coming.take(progress(quiet=args.json))
-    if "character" not in row:  # It went to a memory.
-        warn(coming.agent.problems())
-    if "character" in row:
-        name = row["character"]
+    if name := row.get("character"):
         tell(args, row, *_lines(arrival, row), f"→ {name}; talk: moechat say -c {name} …, or choose {name} in the page")
-    else:
+    else:  # It went to a memory.
+        warn(coming.agent.problems())
         tell(args, row, _line(row))
-    return str(row.get("character") or character)
 
 
 def _line(row: Mapping[str, Any]) -> str:
