@@ -26,14 +26,7 @@ from tests.shell import Shell
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    home = Home.build(tmp_path)
-    home.configure(embedding={"provider": "hash"})
-    return home
-
-
-@pytest.fixture
-def moechat(home: Home, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(home, capsys)
+    return Home.build(tmp_path, embedding={"provider": "hash"})
 
 
 def texts(found: dict[str, Any]) -> str:
@@ -264,13 +257,12 @@ def test_a_character_is_chosen_by_name(moechat: Shell) -> None:
 
 
 def test_a_page_that_others_reach_does_not_start_without_a_password(
-    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    moechat: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MOECHAT_WEB_PASSWORD", raising=False)
-    args = ["web", "--data", str(home.data), "--config", str(home.config), "--host", "0.0.0.0", "--port", "0"]
-    assert main(args) == 1
-    errors = capsys.readouterr().err
-    assert "moechat access password" in errors and "--phone" in errors and "MOECHAT_WEB_PASSWORD" in errors
+    status, _, (error,) = moechat("web", "--host", "0.0.0.0", "--port", "0", now=None)
+    assert status == 1
+    assert "moechat access password" in error and "--phone" in error and "MOECHAT_WEB_PASSWORD" in error
 
 
 def test_a_phone_is_shown_a_code_that_opens_one_session(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,36 +277,32 @@ def test_a_phone_is_shown_a_code_that_opens_one_session(home: Home, capsys: pyte
         assert Register(house.data, house.clock).enter(code, "192.168.1.7", "") is not None
 
 
-def test_sessions_are_listed_and_ended_by_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    def moechat(*args: str) -> tuple[int, str]:
-        status = main(["access", *args, "--data", str(home.data), "--config", str(home.config)])
-        captured = capsys.readouterr()
-        return status, captured.out + captured.err
+def test_sessions_are_listed_and_ended_by_command(moechat: Shell) -> None:
+    def access(*args: str) -> tuple[int, list[str]]:
+        status, lines, errors = moechat("access", *args, now=None)
+        return status, lines + errors
 
-    register = Register(home.data)
-    _, code = moechat("code")
+    register = Register(moechat.home.data)
+    _, (code,) = access("code")
     cookie = register.enter(code.split()[0], "192.168.1.7", "Safari on iPhone")
     assert cookie is not None
-    _, listing = moechat("list")
+    _, (listing,) = access("list")
     assert "192.168.1.7" in listing and "Safari on iPhone" in listing and cookie not in listing
-    (row,) = [json.loads(line) for line in moechat("list", "--json")[1].splitlines()]
-    assert moechat("revoke", "nobody")[0] == 1 and moechat("revoke")[0] == 1
+    row = moechat.json("access", "list", now=None)
+    assert access("revoke", "nobody")[0] == 1 and access("revoke")[0] == 1
     assert register.session(cookie) is not None
-    assert moechat("revoke", row["id"]) == (0, "1 ended\n")
-    assert register.session(cookie) is None and moechat("list")[1] == ""
+    assert access("revoke", row["id"]) == (0, ["1 ended"])
+    assert register.session(cookie) is None and access("list")[1] == []
 
 
-def test_a_password_comes_from_a_pipe_and_goes_again(
-    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = ["access", "password", "--data", str(home.data), "--config", str(home.config)]
+def test_a_password_comes_from_a_pipe_and_goes_again(moechat: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     for text, status in (("short\n", 1), ("\n", 1), ("correct horse\n", 0)):
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-        assert main(command) == status
-        assert "horse" not in "".join(capsys.readouterr())
-    assert Register(home.data).enter("correct horse", "", "") is not None
-    assert main([*command, "--remove"]) == 0
-    assert not Register(home.data).has_password
+        left, lines, errors = moechat("access", "password", now=None)
+        assert left == status and "horse" not in "".join(lines + errors)
+    assert Register(moechat.home.data).enter("correct horse", "", "") is not None
+    assert moechat("access", "password", "--remove", now=None)[0] == 0
+    assert not Register(moechat.home.data).has_password
 
 
 def test_every_command_of_the_table_has_its_function() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from moechat.cli import main as cli
 from moechat.model import Fact, FactDraft, RefusedItem
 from moechat.store.formats import derived_id
 from tests.houses import CHARACTER, Home, told
+from tests.shell import Shell
 
 WORDS = "我丢了铜钥匙"
 
@@ -34,107 +34,99 @@ def home(tmp_path: Path) -> Home:
     return home
 
 
-def run(home: Home, *args: str) -> int:
-    where = ["--data", str(home.data), "--config", str(home.config), "-c", CHARACTER, "--now", "2025-05-20T16:00"]
-    return cli.main(["memories", args[0], *where, *args[1:]])
+def run(moechat: Shell, *args: str) -> tuple[int, list[str], list[str]]:
+    return moechat("memories", *args, "-c", CHARACTER, now="2025-05-20T16:00")
 
 
-def rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def rows(moechat: Shell, *args: str) -> list[dict[str, Any]]:
+    status, lines, _ = run(moechat, *args, "--json")
+    assert status == 0
+    return [json.loads(line) for line in lines]
 
 
-def listed(home: Home, capsys: pytest.CaptureFixture[str], *args: str) -> list[dict[str, Any]]:
-    capsys.readouterr()
-    assert run(home, "list", "--json", *args) == 0
-    return rows(capsys)
+def lines_of(moechat: Shell, *args: str) -> list[str]:
+    status, lines, _ = run(moechat, *args)
+    assert status == 0
+    return lines
 
 
-def test_what_was_refused_is_listed_and_counted_by_reason(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(home, "list", "--refused") == 0
-    assert capsys.readouterr().out == "nothing was refused\n"
+def listed(moechat: Shell, *args: str) -> list[dict[str, Any]]:
+    return rows(moechat, "list", *args)
+
+
+def test_what_was_refused_is_listed_and_counted_by_reason(home: Home, moechat: Shell) -> None:
+    assert lines_of(moechat, "list", "--refused") == ["nothing was refused"]
     store = home.store()
     (source,) = store.tree.parents
     texts = ("用户住在火星", "用户住在月亮上")
     store.findings.refuse([RefusedItem("fact", text, "evidence", (source,)) for text in texts])
     store.findings.refuse([RefusedItem("event", "甲不去丁了", "example", (source,))])
     store.close()
-    newest, *_ = listed(home, capsys, "--refused")
+    newest, *_ = listed(moechat, "--refused")
     assert (newest["kind"], newest["text"], newest["why"], newest["sources"]) == (
         "event", "甲不去丁了", "example", [source],
     )  # fmt: skip
-    assert run(home, "list", "--refused") == 0
-    *_, counted = capsys.readouterr().out.splitlines()
+    *_, counted = lines_of(moechat, "list", "--refused")
     assert counted == "not borne out: 2; copied from the prompt: 1"
 
 
-def test_list_shows_what_is_remembered(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (known,) = listed(home, capsys)
+def test_list_shows_what_is_remembered(moechat: Shell) -> None:
+    (known,) = listed(moechat)
     assert (known["kind"], known["text"], known["strength"], known["archived"]) == ("fact", "用户住在苏州", 1, False)
-    assert [one["text"] for one in listed(home, capsys, "--kind", "exchange")] == [WORDS]
-    assert len(listed(home, capsys, "--kind", "all")) == 2
-    assert [one["kind"] for one in listed(home, capsys, "--kind", "all", "--search", "铜钥匙")] == ["exchange"]
-    assert run(home, "list", "--kind", "all", "--limit", "1") == 0
-    out = capsys.readouterr().out
-    assert "… 1 more (--offset 1)" in out
+    assert [one["text"] for one in listed(moechat, "--kind", "exchange")] == [WORDS]
+    assert len(listed(moechat, "--kind", "all")) == 2
+    assert [one["kind"] for one in listed(moechat, "--kind", "all", "--search", "铜钥匙")] == ["exchange"]
+    assert "… 1 more (--offset 1)" in lines_of(moechat, "list", "--kind", "all", "--limit", "1")
 
 
-def test_show_tells_the_history_the_sources_and_when_it_fades(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (known,) = listed(home, capsys)
-    assert run(home, "show", known["id"]) == 0
-    out = capsys.readouterr().out
+def test_show_tells_the_history_the_sources_and_when_it_fades(moechat: Shell) -> None:
+    (known,) = listed(moechat)
+    out = "\n".join(lines_of(moechat, "show", known["id"]))
     assert "大约 7 天后淡忘" in out
     assert "replaced:" in out and "用户住在杭州" in out
     assert "rests on:" in out and WORDS in out
-    assert run(home, "show", "--json", known["id"]) == 0
-    (shown,) = rows(capsys)
+    (shown,) = rows(moechat, "show", known["id"])
     assert [one["text"] for one in shown["replaced"]] == ["用户住在杭州"]
     assert [one["text"] for one in shown["sources"]] == [WORDS]
     assert shown["forecast"]["fades"] == "2025-05-27T15:01:00+08:00"
 
 
-def test_an_exchange_is_shown_with_its_reply_and_with_what_was_understood_of_it(
-    home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (known,), (exchange,) = listed(home, capsys), listed(home, capsys, "--kind", "exchange")
-    assert run(home, "show", exchange["id"]) == 0
-    out = capsys.readouterr().out
-    assert WORDS in out.splitlines()[0] and "\n  reply: 哎呀\n" in out
-    assert [line for line in out.splitlines() if line.startswith("  understood of it: ") and known["text"] in line]
+def test_an_exchange_is_shown_with_its_reply_and_with_what_was_understood_of_it(moechat: Shell) -> None:
+    (known,), (exchange,) = listed(moechat), listed(moechat, "--kind", "exchange")
+    lines = lines_of(moechat, "show", exchange["id"])
+    assert WORDS in lines[0] and "  reply: 哎呀" in lines
+    assert [line for line in lines if line.startswith("  understood of it: ") and known["text"] in line]
 
 
-def test_a_memory_that_is_not_there_is_an_error_in_one_line(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(home, "show", "nothing") == 1
-    assert capsys.readouterr().err == "moechat: there is no memory 'nothing'; `moechat memories list` shows them\n"
+def test_a_memory_that_is_not_there_is_an_error_in_one_line(moechat: Shell) -> None:
+    missing = "moechat: there is no memory 'nothing'; `moechat memories list` shows them"
+    assert run(moechat, "show", "nothing") == (1, [], [missing])
 
 
-def test_edit_archive_restore_pin_and_unpin(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (known,) = listed(home, capsys)
-    assert run(home, "edit", "--json", known["id"], "用户住在苏州园区") == 0
-    (edited,) = rows(capsys)
+def test_edit_archive_restore_pin_and_unpin(moechat: Shell) -> None:
+    (known,) = listed(moechat)
+    (edited,) = rows(moechat, "edit", known["id"], "用户住在苏州园区")
     assert (edited["id"], edited["text"], edited["by"]) == (known["id"], "用户住在苏州园区", "owner")
-    assert run(home, "pin", known["id"]) == 0
-    assert capsys.readouterr().out.startswith("*")
-    assert run(home, "unpin", known["id"]) == 0
-    assert run(home, "archive", known["id"]) == 0
-    assert listed(home, capsys) == []
-    assert [one["text"] for one in listed(home, capsys, "--archived")][:1] == ["用户住在苏州园区"]
-    assert run(home, "restore", known["id"]) == 0
-    assert len(listed(home, capsys)) == 1
+    assert lines_of(moechat, "pin", known["id"])[0].startswith("*")
+    lines_of(moechat, "unpin", known["id"])
+    lines_of(moechat, "archive", known["id"])
+    assert listed(moechat) == []
+    assert [one["text"] for one in listed(moechat, "--archived")][:1] == ["用户住在苏州园区"]
+    lines_of(moechat, "restore", known["id"])
+    assert len(listed(moechat)) == 1
 
 
-def test_add_writes_a_fact_or_an_event(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_add_writes_a_fact_or_an_event(moechat: Shell) -> None:
     keys = ["happened=2019-07-15", "place=海边", "keywords=风筝，海", "importance=0.8", "topic=生活->风筝"]
-    assert run(home, "add", "event", "放风筝，线断了", "--json", "--set", *keys) == 0
-    (made,) = rows(capsys)
+    (made,) = rows(moechat, "add", "event", "放风筝，线断了", "--set", *keys)
     assert (made["kind"], made["by"], made["time"]) == ("event", "owner", "2019-07-15T12:00:00+08:00")
-    assert run(home, "show", "--json", made["id"]) == 0
-    (told,) = rows(capsys)
+    (told,) = rows(moechat, "show", made["id"])
     assert (told["place"], told["keywords"], told["importance"]) == ("海边", ["风筝", "海"], 0.8)
     assert (told["topic"], told["sources"]) == ("生活->风筝", [])
-    assert run(home, "add", "fact", "用户怕打雷", "--set", "keyword=胆量", "single=true") == 0
-    assert "用户怕打雷" in capsys.readouterr().out
-    assert {one["text"] for one in listed(home, capsys)} == {"放风筝，线断了", "用户怕打雷", "用户住在苏州"}
-    assert run(home, "add", "fact", "用户不怕打雷", "--set", "keyword=胆量", "single=true", "polarity=-1") == 0
+    afraid = lines_of(moechat, "add", "fact", "用户怕打雷", "--set", "keyword=胆量", "single=true")
+    assert "用户怕打雷" in "\n".join(afraid)
+    assert {one["text"] for one in listed(moechat)} == {"放风筝，线断了", "用户怕打雷", "用户住在苏州"}
+    lines_of(moechat, "add", "fact", "用户不怕打雷", "--set", "keyword=胆量", "single=true", "polarity=-1")
 
 
 @pytest.mark.parametrize(
@@ -150,101 +142,80 @@ def test_add_writes_a_fact_or_an_event(home: Home, capsys: pytest.CaptureFixture
         (["event", " "], "text = ' ': write it in words"),
     ],
 )
-def test_add_says_which_key_is_wrong(
-    home: Home, capsys: pytest.CaptureFixture[str], args: list[str], told: str
-) -> None:
-    assert run(home, "add", *args) == 1
-    assert told in capsys.readouterr().err
-    assert [one["text"] for one in listed(home, capsys)] == ["用户住在苏州"]
+def test_add_says_which_key_is_wrong(moechat: Shell, args: list[str], told: str) -> None:
+    status, _, errors = run(moechat, "add", *args)
+    assert status == 1 and told in "\n".join(errors)
+    assert [one["text"] for one in listed(moechat)] == ["用户住在苏州"]
 
 
-def test_forget_asks_first(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    (said,) = listed(home, capsys, "--kind", "exchange")
+def test_forget_asks_first(moechat: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    (said,) = listed(moechat, "--kind", "exchange")
     monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
-    assert run(home, "forget", said["id"]) == 1
-    assert "nothing was forgotten" in capsys.readouterr().err
-    assert len(listed(home, capsys, "--kind", "exchange")) == 1
+    status, _, errors = run(moechat, "forget", said["id"])
+    assert status == 1 and "nothing was forgotten" in errors[-1]
+    assert len(listed(moechat, "--kind", "exchange")) == 1
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    assert run(home, "forget", said["id"]) == 0
-    assert "Erase these 3 for good?" in capsys.readouterr().err
-    assert listed(home, capsys, "--kind", "all") == []
+    status, _, errors = run(moechat, "forget", said["id"])
+    assert status == 0 and "Erase these 3 for good?" in errors[-1]
+    assert listed(moechat, "--kind", "all") == []
 
 
-def test_forget_yes_does_not_ask_and_leaves_no_byte(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    (said,) = listed(home, capsys, "--kind", "exchange")
-    assert run(home, "forget", "--yes", "--json", said["id"]) == 0
-    assert {one["text"] for one in rows(capsys)} == {WORDS, "用户住在杭州", "用户住在苏州"}
+def test_forget_yes_does_not_ask_and_leaves_no_byte(home: Home, moechat: Shell) -> None:
+    (said,) = listed(moechat, "--kind", "exchange")
+    gone = rows(moechat, "forget", "--yes", said["id"])
+    assert {one["text"] for one in gone} == {WORDS, "用户住在杭州", "用户住在苏州"}
     files = [path for path in home.folder.rglob("*") if path.is_file()]
     assert [path for path in files if "铜钥匙".encode() in path.read_bytes()] == []
 
 
-def test_forgetting_what_was_understood_tells_that_the_words_stay(
-    home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (said,), (known,) = listed(home, capsys, "--kind", "exchange"), listed(home, capsys)
-    assert run(home, "forget", "--yes", known["id"]) == 0
-    (told,) = capsys.readouterr().err.splitlines()
-    assert told.startswith("what was said stays") and said["id"] in told and WORDS in told
-    assert len(listed(home, capsys, "--kind", "exchange")) == 1
+def test_forgetting_what_was_understood_tells_that_the_words_stay(moechat: Shell) -> None:
+    (said,), (known,) = listed(moechat, "--kind", "exchange"), listed(moechat)
+    status, _, (told,) = run(moechat, "forget", "--yes", known["id"])
+    assert status == 0 and told.startswith("what was said stays") and said["id"] in told and WORDS in told
+    assert len(listed(moechat, "--kind", "exchange")) == 1
 
 
-def test_a_dry_run_tells_what_goes_what_repeats_it_and_what_stays(
-    home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_tells_what_goes_what_repeats_it_and_what_stays(home: Home, moechat: Shell) -> None:
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in [*home.folder.rglob("*.y*ml"), home.folder / "log.jsonl"]}
+
     store = home.store()
     again = told(store, home.clock, "我在找东西", "你的铜钥匙找到了吗", settle=True)
     store.mark_understood([again], "model")
     store.close()
-    said = next(one for one in listed(home, capsys, "--kind", "exchange") if one["text"] == WORDS)
-    (known,) = listed(home, capsys)
-    assert run(home, "edit", known["id"], "用户住在绍兴") == 0
-    capsys.readouterr()
-    before = {path: path.read_bytes() for path in home.folder.rglob("*.y*ml")} | {
-        1: (home.folder / "log.jsonl").read_bytes()
-    }
-    assert run(home, "forget", "--dry-run", "--json", said["id"]) == 0
-    out, err = capsys.readouterr()
-    row = json.loads(out)
-    assert err == ""
-    assert row.pop("files") == []
+    said = next(one for one in listed(moechat, "--kind", "exchange") if one["text"] == WORDS)
+    (known,) = listed(moechat)
+    lines_of(moechat, "edit", known["id"], "用户住在绍兴")
+    before = files()
+    status, (line,), errors = run(moechat, "forget", "--dry-run", "--json", said["id"])
+    row = json.loads(line)
+    assert (status, errors, row.pop("files")) == (0, [], [])
     assert {name: [one["text"] for one in row[name]] for name in row} == {
         "goes": [WORDS, "用户住在杭州"], "repeats": ["我在找东西"], "stays": ["用户住在绍兴"], "beside": [],
     }  # fmt: skip
-    assert run(home, "forget", "--dry-run", said["id"]) == 0
-    out, err = capsys.readouterr()
-    assert [line.split("] ")[-1] for line in out.splitlines()] == [WORDS, "用户住在杭州"]
-    repeats, stays = err.splitlines()
+    status, lines, (repeats, stays) = run(moechat, "forget", "--dry-run", said["id"])
+    assert status == 0 and [line.split("] ")[-1] for line in lines] == [WORDS, "用户住在杭州"]
     assert repeats.startswith("this repeats some of the words") and again in repeats
     assert stays.startswith("your own words stay") and known["id"] in stays
-    after = {path: path.read_bytes() for path in home.folder.rglob("*.y*ml")} | {
-        1: (home.folder / "log.jsonl").read_bytes()
-    }
-    assert after == before
+    assert files() == before
 
 
-def test_a_dry_run_of_a_fact_names_the_exchange_that_holds_it_once(
-    home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (known,) = listed(home, capsys)
-    assert run(home, "forget", "--dry-run", known["id"]) == 0
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("what was said stays") and WORDS in line
-    assert listed(home, capsys) == [known]
+def test_a_dry_run_of_a_fact_names_the_exchange_that_holds_it_once(moechat: Shell) -> None:
+    (known,) = listed(moechat)
+    status, _, (line,) = run(moechat, "forget", "--dry-run", known["id"])
+    assert status == 0 and line.startswith("what was said stays") and WORDS in line
+    assert listed(moechat) == [known]
 
 
-def test_clean_tells_what_would_go(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(home, "clean", "--dry-run") == 0
-    assert capsys.readouterr().out == "0 of 2 would go into the archive (memory is full at 20000)\n"
-    assert run(home, "clean", "--json") == 0
-    assert capsys.readouterr().out == ""
+def test_clean_tells_what_would_go(moechat: Shell) -> None:
+    would = "0 of 2 would go into the archive (memory is full at 20000)"
+    assert lines_of(moechat, "clean", "--dry-run") == [would]
+    assert rows(moechat, "clean") == []
 
 
-def test_clean_archives_what_is_weakest_beyond_the_configured_cap(
-    home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_clean_archives_what_is_weakest_beyond_the_configured_cap(home: Home, moechat: Shell) -> None:
     home.configure(embedding={"provider": "hash"}, forgetting={"cap": 2, "share": 0.5})
-    assert run(home, "clean", "--dry-run") == 0
-    assert "1 of 2 would go into the archive (memory is full at 2)" in capsys.readouterr().out
-    assert listed(home, capsys, "--archived") == []
-    assert run(home, "clean") == 0
-    assert "1 of 2 went into the archive" in capsys.readouterr().out
+    would = "1 of 2 would go into the archive (memory is full at 2)"
+    assert would in lines_of(moechat, "clean", "--dry-run")
+    assert listed(moechat, "--archived") == []
+    assert "1 of 2 went into the archive" in "\n".join(lines_of(moechat, "clean"))
