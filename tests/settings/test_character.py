@@ -256,14 +256,12 @@ def test_ordinary_names_are_folders(data: Path, name: str) -> None:
     assert safe_folder(data, name) == data / "agents" / name
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a\\b", "/etc", "C:x", "a\0b", "a\nb", ".index"])
-def test_a_name_that_could_lead_out_is_refused(data: Path, name: str) -> None:
-    with pytest.raises(PathError):
-        safe_folder(data, name)
+LEADS_OUT = ("", ".", "..", "../x", "a/b", "a\\b", "/etc", "C:x", "a\0b", "a\nb", ".index")
+SOME_SYSTEM_CANNOT_HOLD = ("NUL", "com1.txt", "con", "a.", "a ", " a", "名" * 90, "\ud800")
 
 
-@pytest.mark.parametrize("name", ["NUL", "com1.txt", "con", "a.", "a ", " a", "名" * 90, "\ud800"])
-def test_a_name_that_some_system_cannot_hold_is_refused(data: Path, name: str) -> None:
+@pytest.mark.parametrize("name", [*LEADS_OUT, *SOME_SYSTEM_CANNOT_HOLD])
+def test_a_name_that_could_lead_out_or_that_some_system_cannot_hold_is_refused(data: Path, name: str) -> None:
     with pytest.raises(PathError):
         safe_folder(data, name)
 
