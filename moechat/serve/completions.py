@@ -12,6 +12,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from moechat.errors import ModelError
+from moechat.model import Usage
 from moechat.turn import Delta, Ended, TurnEvent
 
 T = TypeVar("T")
@@ -35,14 +37,6 @@ STATUS: Mapping[str, tuple[int, str]] = {
 UPSTREAM = (502, "upstream_error")
 
 
-class Unanswered(Exception):
-    """A reply that failed. ``kind`` is that of ``errors.ModelError``."""
-
-    def __init__(self, kind: str, words: str) -> None:
-        super().__init__(words)
-        self.kind = kind
-
-
 @dataclass(frozen=True)
 class End:
     """How a reply ended, and what it cost in tokens; ``memories`` are those behind it, None where nobody asks for them."""
@@ -56,22 +50,23 @@ class End:
 
 
 def pieces(events: Generator[tuple[int, TurnEvent], None, None]) -> Iterator[tuple[int, Delta | End]]:
-    """Turns as a front end sees them. Raises Unanswered."""
+    """Turns as a front end sees them. Raises ModelError."""
     with closing(events):
         for index, event in events:
             if isinstance(event, Delta):
                 yield index, event
             elif isinstance(event, Ended):
                 if event.error and event.exchange.status == "failed":
-                    raise Unanswered(event.kind, event.error)
-                yield index, _end(event)
+                    raise ModelError(event.kind, event.error)
+                is_short = event.is_cut or event.exchange.status != "done"
+                cost = Usage(event.cost.prompt, event.cost.cached, event.cost.reply) if event.cost else None
+                yield index, ending(event.calls, cost, is_short=is_short)
 
 
-def _end(ended: Ended) -> End:
-    is_short = ended.is_cut or ended.exchange.status != "done"
-    reason = "tool_calls" if ended.calls else "length" if is_short else "stop"
-    cost = ended.cost
-    return End(reason, ended.calls, cost.prompt, cost.reply, cost.cached or 0) if cost else End(reason, ended.calls)
+def ending(calls: Sequence[Mapping[str, Any]], cost: Usage | None, *, is_short: bool) -> End:
+    """How a reply ended. ``is_short``: it was cut off."""
+    reason = "tool_calls" if calls else "length" if is_short else "stop"
+    return End(reason, calls, cost.prompt, cost.reply, cost.cached or 0) if cost else End(reason, calls)
 
 
 def usage(ends: Sequence[End]) -> JsonObject:
@@ -147,7 +142,7 @@ class Threads:
         """What an iterator gives, which a thread of its own makes and reads. If nobody reads on, ``stop`` is called and the
         iterator closed. Raises Crowded, and what the iterator raises."""
         if not self._free.acquire(blocking=False):
-            raise Crowded
+            raise Crowded("too many replies are under way; come again in a second")
         loop, gone = asyncio.get_running_loop(), threading.Event()
         queue: asyncio.Queue[tuple[T | None, BaseException | None]] = asyncio.Queue()
 

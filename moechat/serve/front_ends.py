@@ -33,8 +33,9 @@ from moechat.serve.completions import (
     Crowded,
     End,
     Form,
+    JsonObject,
     Threads,
-    Unanswered,
+    ending,
     event,
     pieces,
 )
@@ -44,7 +45,6 @@ from moechat.turn import Delta
 from moechat.when.names import tongue_of
 from moechat.worker import COURTESY
 
-JsonObject = dict[str, Any]
 Mode = Literal["", "memory", "raw"]
 WHY = ":why"
 MODES: tuple[Mode, ...] = ("", "memory", "raw")
@@ -101,7 +101,7 @@ class FrontEnds:
         try:
             character, mode = self.character(body.get("model"))
         except NotFound as error:
-            raise Unanswered("no_such_name", str(error)) from None
+            raise ModelError("no_such_name", str(error)) from None
         PASS.get().require_character(character)
         if mode == "raw" or history.is_task(who.task, body):
             yield from self._plain(history, wishes)
@@ -149,9 +149,7 @@ class FrontEnds:
             return
         for piece in stream:
             yield 0, Delta(piece, type(piece) is not str)  # another kind of text takes the place of those before
-        outcome, cost = stream.outcome, stream.outcome.usage
-        reason = "tool_calls" if outcome.calls else "length" if outcome.is_cut else "stop"
-        yield 0, End(reason, outcome.calls, *((cost.prompt, cost.reply, cost.cached or 0) if cost else ()))
+        yield 0, ending(stream.outcome.calls, stream.outcome.usage, is_short=stream.outcome.is_cut)
 
     async def answer(self, http: Request, body: Mapping[str, Any]) -> Response:
         who = caller(http.headers, body, http.scope.get(ADDRESS, {}))
@@ -164,9 +162,9 @@ class FrontEnds:
                 if not body.get("stream"):
                     return JSONResponse(await _whole(events, form), headers=UNBUFFERED)
                 first = await anext(events, None)  # An error before it still has a status of its own.
-        except (Unanswered, ModelError, Crowded) as failure:
+        except (ModelError, Crowded) as failure:
             status, code = status_of(failure)
-            return Response(error_body(_words(failure), status, code=code), status, UNBUFFERED, "application/json")
+            return Response(error_body(str(failure), status, code=code), status, UNBUFFERED, "application/json")
         options = body.get("stream_options")
         wants_usage = isinstance(options, dict) and bool(options.get("include_usage"))
         return StreamingResponse(
@@ -247,10 +245,6 @@ def status_of(failure: Exception) -> tuple[int, str]:
     return STATUS.get(getattr(failure, "kind", ""), UPSTREAM)
 
 
-def _words(failure: Exception) -> str:
-    return "too many replies are under way; come again in a second" if isinstance(failure, Crowded) else str(failure)
-
-
 @contextlib.asynccontextmanager
 async def _while_there(http: Request, reply: chats.Reply) -> AsyncIterator[None]:
     """The block runs until it ends; a reply is stopped when whoever asked for it has gone meanwhile."""
@@ -300,7 +294,7 @@ async def _stream(
             first = await anext(events, None)
         if wants_usage:
             yield form.cost(ends)
-    except (Unanswered, MoeChatError) as failure:
+    except MoeChatError as failure:
         status, code = status_of(failure)
         yield event(
             {"error": {"message": str(failure), "type": "server_error", "param": None, "code": code, "status": status}}

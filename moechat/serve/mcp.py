@@ -18,8 +18,9 @@ from moechat.curation.catalogue import as_json
 from moechat.errors import MoeChatError
 from moechat.house import House
 from moechat.serve.agents import Agents
+from moechat.serve.completions import JsonObject
 from moechat.serve.identity import Caller, caller
-from moechat.serve.questions import MAX_TEXT, JsonObject, recalled
+from moechat.serve.questions import MAX_TEXT, recalled
 from moechat.verbs import owner, perform
 from moechat.worker import lazy
 

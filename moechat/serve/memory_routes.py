@@ -8,7 +8,7 @@ the fields of ``events.yaml``, ``facts.yaml`` or the world book (``lore``); ``cu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body
 from fastapi import Query as Parameters
@@ -21,12 +21,12 @@ from moechat.curation.catalogue import KINDS, UNDERSTOOD, Details, Memory, as_js
 from moechat.errors import FieldError
 from moechat.model import OfficialMemory
 from moechat.serve.agents import Agents
+from moechat.serve.completions import JsonObject
 from moechat.serve.questions import MAX_TEXT, Whose
 from moechat.verbs import author, owner, perform
 
 StoreName = Literal["user", "official"]
 MemoryType = Literal["fact", "event", "reflection", "exchange", "lore"]
-JsonObject = dict[str, Any]
 MOST = 10_000_000  # An offset beyond this is a mistake.
 MAX_LIST = 64
 MARKS = {"archived": ("archive", "restore"), "pinned": ("pin", "unpin"), "confirmed": ("confirm", "")}

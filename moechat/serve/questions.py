@@ -18,10 +18,10 @@ from moechat.curation.talks import FoundWords, talk_as_json
 from moechat.errors import FieldError, MoeChatError
 from moechat.model import Exchange, Hit
 from moechat.serve.agents import Agents
+from moechat.serve.completions import JsonObject
 from moechat.turn import Ended
 from moechat.verbs import Verb, groups, owner, perform, whole_talks
 
-JsonObject = dict[str, Any]
 MOST_EXCHANGES = 1000
 MAX_TEXT = 4000
 MAX_NAME = 200

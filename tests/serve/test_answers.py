@@ -10,10 +10,11 @@ from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
 from moechat.ai.scripted import Line, ScriptedModel
+from moechat.errors import FieldError, ModelError
 from moechat.house import House
 from moechat.serve import server
-from moechat.serve.completions import Crowded, Unanswered
-from moechat.serve.front_ends import status_of
+from moechat.serve.completions import Crowded
+from moechat.serve.front_ends import MOST_MESSAGES, _messages, status_of
 from moechat.serve.history import History, read, spoken_words
 
 HERE = "http://127.0.0.1:8012"
@@ -94,13 +95,20 @@ def test_what_cannot_be_embedded_is_told_by_its_field(client: TestClient) -> Non
         assert (answer.status_code, answer.json()["error"]["field"]) == (422, "input"), texts
 
 
+@pytest.mark.parametrize("wrong", [None, [], {}, ["x"], [{}] * (MOST_MESSAGES + 1)])
+def test_messages_that_are_none_or_too_many_are_refused_by_their_name(wrong: object) -> None:
+    with pytest.raises(FieldError) as refused:
+        _messages(wrong)
+    assert refused.value.field == "messages" and len(_messages([{}] * MOST_MESSAGES)) == MOST_MESSAGES
+
+
 def test_every_failure_of_a_reply_has_its_status() -> None:
     statuses = {
         "context_full": (400, "context_length_exceeded"), "rate_limit": (429, "rate_limit_exceeded"),
         "timeout": (504, "timeout"), "no_such_name": (404, "model_not_found"), "bad_key": (502, "upstream_key"),
         "unknown_model": (502, "upstream_model"), "broken_off": (502, "upstream_error"),
     }  # fmt: skip
-    assert {kind: status_of(Unanswered(kind, "")) for kind in statuses} == statuses
+    assert {kind: status_of(ModelError(kind, "")) for kind in statuses} == statuses
     assert status_of(Crowded()) == (503, "overloaded")
 
 
