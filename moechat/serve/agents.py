@@ -28,7 +28,7 @@ class Agents:
     """Lends the agents of a house by the names that requests give."""
 
     def __init__(self, house: House, keyring: Keyring | None = None) -> None:
-        self._house, self._keyring = house, keyring
+        self._house, self._keyring = house, keyring or Keyring(house.data, house.clock)
         self._embedding, self._beginning = threading.Lock(), threading.Lock()
         self._turns: WeakValueDictionary[str, threading.RLock] = WeakValueDictionary()  # By talk of several.
         self._embedded: WeakKeyDictionary[Agent, int] = WeakKeyDictionary()
@@ -51,7 +51,7 @@ class Agents:
         if user and not self._house.has_memory_of(name, user):
             if not new:
                 raise NotFound(f"user {user[:60]!r} has no memory with {name}; talk first, or leave user out")
-            if passed.key and self._keyring is not None:
+            if passed.key:
                 self._keyring.begin_memory(passed.key)
         with self._house.lent(name, user) as agent:
             self._follow(agent, talks=talks)
@@ -60,8 +60,7 @@ class Agents:
                 yield agent
             finally:
                 self._pass_on(agent, name, user or "")
-                if self._keyring is not None:
-                    self._keyring.spend(passed.key, cpu_s=time.thread_time() - begun)
+                self._keyring.spend(passed.key, cpu_s=time.thread_time() - begun)
 
     def _pass_on(self, agent: Agent, character: str, user: str) -> None:
         """Bring the others what was changed in talks of several. What cannot reach them waits until this memory is used again;
@@ -128,7 +127,7 @@ class Agents:
             folder = self.folder_of(name)
             passed.require_character(folder)
             if folder not in self._house.characters():
-                if passed.key and self._keyring is not None:
+                if passed.key:
                     self._keyring.begin_memory(passed.key)
                 begin_character(safe_folder(self._house.data, folder), name)
         return folder
