@@ -1,4 +1,4 @@
-"""What tests of the server share: one that serves a house."""
+"""What tests of the server share: one that serves a house, over HTTP or in this process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from served import Served
+from served import Served, client_of
+from starlette.testclient import TestClient
+
+from moechat.house import House
+
+
+@pytest.fixture
+def client(house: House) -> TestClient:
+    return client_of(house)
 
 
 @pytest.fixture

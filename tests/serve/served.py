@@ -8,10 +8,16 @@ from typing import Any
 
 import openai
 from houses import CHARACTER, Home
+from starlette.testclient import TestClient
 
 from moechat.ai.scripted import ScriptedModel
 from moechat.house import House
 from moechat.serve import server
+
+
+def client_of(house: House) -> TestClient:
+    """What asks a house as a program on this machine does."""
+    return TestClient(server.make_app(house), base_url="http://127.0.0.1:8012")
 
 
 class Served:

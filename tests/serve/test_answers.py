@@ -17,8 +17,6 @@ from moechat.serve.completions import Crowded
 from moechat.serve.front_ends import MOST_MESSAGES, _messages, status_of
 from moechat.serve.history import History, read, spoken_words
 
-HERE = "http://127.0.0.1:8012"
-
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
@@ -27,11 +25,6 @@ def house(tmp_path: Path) -> Iterator[House]:
     )
     with Home.build(tmp_path).open(model) as opened:
         yield opened
-
-
-@pytest.fixture
-def client(house: House) -> TestClient:
-    return TestClient(server.make_app(house), base_url=HERE)
 
 
 def test_what_a_front_end_adds_to_a_message_is_not_said_by_its_user() -> None:
@@ -114,5 +107,5 @@ def test_every_failure_of_a_reply_has_its_status() -> None:
 
 def test_a_server_that_others_reach_asks_for_a_key_on_this_machine_too(house: House, client: TestClient) -> None:
     assert client.get("/exchanges").status_code == 200
-    closed = TestClient(server.make_app(house, open_here=False), base_url=HERE)
+    closed = TestClient(server.make_app(house, open_here=False), base_url="http://127.0.0.1:8012")
     assert closed.get("/exchanges").status_code == 401 and closed.get("/healthz").status_code == 200

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
+from served import client_of
 
 from moechat.access.keys import EVERYTHING, PASS
 from moechat.agent import Agent
 from moechat.house import House
-from moechat.serve import server
 from moechat.serve.mcp import make_server
 from moechat.web.desk import Desk
 from moechat.web.routes import Doings, Wish
@@ -62,7 +61,7 @@ class Way:
 
     def change(self, **change: Any) -> None:
         """Other words, another reply, or taken back: by another door of the same house."""
-        client = TestClient(server.make_app(self.house), base_url="http://127.0.0.1:8012")
+        client = client_of(self.house)
         whose = {"user": self.user} if self.user else {}
         assert client.patch(f"/v1/exchanges/{self.told}", json=change | whose).status_code == 200
 
@@ -122,7 +121,7 @@ class V1(Way):
     """A program that sends one message a request."""
 
     def say(self, text: str, **more: Any) -> str:
-        client = TestClient(server.make_app(self.house), base_url="http://127.0.0.1:8012")
+        client = client_of(self.house)
         body = {"model": CHARACTER, "messages": [{"role": "user", "content": text}]}
         assert client.post("/v1/chat/completions", json=body, **more).status_code == 200
         return self.prompt()

@@ -10,13 +10,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
+from served import client_of
 
 from moechat.access.keys import EVERYTHING, PASS
 from moechat.clock import SetClock
 from moechat.house import House
 from moechat.model import Message
-from moechat.serve import server
 from moechat.web.clicks import Whereabouts
 from moechat.web.desk import Desk
 from tests.groups import facts, killed, lines_of
@@ -44,7 +43,7 @@ class Tavern:
 
     def __init__(self, house: House, lines: Sequence[tuple[str, str]] = ()) -> None:
         self.house, self.lines = house, list(lines)
-        self.client = TestClient(server.make_app(house), base_url="http://127.0.0.1:8012")
+        self.client = client_of(house)
 
     def ask(self, name: str, chat: str = "chat-1") -> None:
         """Let a character answer what is shown."""

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 from front_end import FrontEnd
 from houses import CHARACTER, Home
-from starlette.testclient import TestClient
+from served import client_of
 
 from moechat.ai.scripted import ScriptedModel
 from moechat.house import House
-from moechat.serve import server
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 @pytest.mark.parametrize("histories", [3, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("named", [True, False])
 def test_each_message_is_in_the_log_once_and_nothing_is_taken_back(house: House, named: bool, histories: int) -> None:
-    client = TestClient(server.make_app(house), base_url="http://127.0.0.1:8012")
+    client = client_of(house)
     messages = doubles = losses = 0
     for seed in range(histories):
         chance, user = random.Random(seed), f"user{seed}"

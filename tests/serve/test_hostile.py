@@ -13,6 +13,7 @@ from typing import Any
 import patient
 import pytest
 from houses import CHARACTER, Home, say
+from served import client_of
 from starlette.testclient import TestClient
 
 from moechat.serve import server
@@ -59,7 +60,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         for user, text in (("", "我住在杭州"), (ANNE, f"我最爱吃{SECRET}")):
             say(house.agent(user=user or None), text)
             house.agent(user=user or None).finish()
-        yield TestClient(server.make_app(house), base_url="http://127.0.0.1:8012")
+        yield client_of(house)
 
 
 def request(chance: random.Random, ids: list[str]) -> dict[str, Any]:

@@ -12,15 +12,15 @@ import pytest
 from houses import CHARACTER, Home, silent
 from starlette.testclient import TestClient
 
-from moechat.serve import server
+from moechat.house import House
 
 BARE = {"/healthz", "/readyz"}
 
 
 @pytest.fixture
-def client(home: Home) -> Iterator[TestClient]:
-    with home.open(silent(lambda _: "好的。")) as house:
-        yield TestClient(server.make_app(house), base_url="http://127.0.0.1:8012")
+def house(home: Home) -> Iterator[House]:
+    with home.open(silent(lambda _: "好的。")) as opened:
+        yield opened
 
 
 def operations(client: TestClient) -> dict[tuple[str, str], dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from houses import CHARACTER, Home
+from served import client_of
 from starlette.testclient import TestClient
 
 from moechat.access.keys import Keyring
@@ -137,7 +138,7 @@ class Desk:
 
     def __init__(self, house: House, program: Program) -> None:
         self.program = program
-        self.client = TestClient(server.make_app(house), base_url="http://127.0.0.1:8012")
+        self.client = client_of(house)
 
     def say(self, talk: Messages) -> str:
         return self.sent(self.program.body(talk))

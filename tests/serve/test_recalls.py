@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from houses import Home
 from starlette.testclient import TestClient
 
 from moechat.access.keys import Keyring
+from moechat.house import House
 from moechat.serve import server
-
-
-@pytest.fixture
-def client(home: Home) -> Iterator[TestClient]:
-    with home.open() as house:
-        yield TestClient(server.make_app(house), base_url="http://127.0.0.1:8012")
 
 
 def rows(client: TestClient, **whose: Any) -> list[dict[str, Any]]:
@@ -75,13 +68,12 @@ def test_what_cannot_be_taken_is_refused_in_words(client: TestClient, path: str,
     assert answer.status_code == 422 and answer.json()["error"]["remedy"]
 
 
-def test_whoever_runs_it_can_see_that_it_lives_without_a_key(home: Home) -> None:
-    with home.open() as house:
-        app = server.make_app(house, Keyring(house.data, whole="secret"), open_here=False)
-        client = TestClient(app, base_url="http://example.org")
-        assert client.get("/healthz").json() == {"status": "ok"}
-        house.ready()
-        assert client.get("/readyz").status_code == 200
-        assert client.get("/exchanges").status_code == 401
-        paths = client.get("/openapi.json", headers={"x-api-key": "secret"}).json()["paths"]
-        assert {"/v1/chat/completions", "/memories", "/recall", "/ingest", "/query"} <= paths.keys()
+def test_whoever_runs_it_can_see_that_it_lives_without_a_key(house: House) -> None:
+    app = server.make_app(house, Keyring(house.data, whole="secret"), open_here=False)
+    client = TestClient(app, base_url="http://example.org")
+    assert client.get("/healthz").json() == {"status": "ok"}
+    house.ready()
+    assert client.get("/readyz").status_code == 200
+    assert client.get("/exchanges").status_code == 401
+    paths = client.get("/openapi.json", headers={"x-api-key": "secret"}).json()["paths"]
+    assert {"/v1/chat/completions", "/memories", "/recall", "/ingest", "/query"} <= paths.keys()
