@@ -58,9 +58,8 @@ class Alignment:
     So are ``replies``. ``gone`` are exchanges between two that follow each other in the front end, ``beside`` others with
     the turns that stand in their place. ``before`` are those before its first turn, where that is one of ours.
     ``leaf`` becomes the leaf, "" where that stays. ``again`` is the exchange that gets another reply; "": the message is new.
-    ``ids`` are our exchanges that the history holds, by the ``places`` of its turns, ``rewrites``: the front end changes text by
-    itself, so that nothing is corrected. ``begins``: the message is another first one, for a front end that sends its history.
-    ``is_whole``: the last turn is the last of ``ids`` on both sides.
+    ``ids`` are our exchanges that the history holds, by the ``places`` of its turns. ``begins``: the message is another first
+    one, for a front end that sends its history. ``is_whole``: the last turn is the last of ``ids`` on both sides.
     """
 
     choices: tuple[tuple[str, int], ...] = ()
@@ -72,7 +71,6 @@ class Alignment:
     leaf: str = ""
     again: str = ""
     ids: tuple[str, ...] = ()
-    rewrites: bool = False
     begins: bool = False
     is_whole: bool = field(default=False, compare=False)
     places: Mapping[int, str] = field(default_factory=dict, compare=False)
@@ -86,7 +84,7 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
     """
     older = max(len(turns) - MAX_TURNS_COMPARED, 0)
     turns = turns[older:]
-    tree = {line.id: _folded_line(line) for line in lines}
+    tree = {line.id: replace(line, user=folded(line.user), replies=tuple(map(folded, line.replies))) for line in lines}
     sent = _with_kin(turns, lines)
     theirs, path, pairs = _closest(sent, tree, leaf)
     matched = [(theirs[i], path[j]) for i, j in pairs]
@@ -125,7 +123,6 @@ def align(turns: Sequence[SentTurn], message: str, lines: Sequence[TalkLine], le
         leaf=next_leaf if next_leaf != leaf else "",
         again=again or "",
         ids=tuple(line.id for _, line in matched),
-        rewrites=rewrites,
         begins=not turns and leaf is not None and parent is None and not again,
         is_whole=any(i == len(turns) - 1 and _likeness(theirs[i], path[j]) == BOTH for i, j in pairs[-1:]),
         places={older + i: path[j].id for i, j in pairs},
@@ -176,10 +173,6 @@ def _is_meant(turns: Sequence[SentTurn], talk: TalkLines, plan: Alignment, *, is
     is_much = is_alone or (plan.ids[-1:] == (talk.leaf,) and weight(turns[-1].user + turns[-1].reply) >= LEAST_WEIGHT)
     is_first = len(turns) == 1 and plan.ids in [(line.id,) for line in talk.lines if line.parent is None]
     return len(plan.ids) > 1 or (bool(plan.ids) and is_alone) or (plan.is_whole and (is_much or is_first))
-
-
-def _folded_line(line: TalkLine) -> TalkLine:
-    return replace(line, user=folded(line.user), replies=tuple(map(folded, line.replies)))
 
 
 def _before(
