@@ -32,10 +32,9 @@ class Turn:
         self,
         conversation: AnyTalk,
         events: Iterator[TurnEvent],
-        grown: Callable[[], None] = lambda: None,
-        *,
-        exchange_id: str = "",
-        begun: str = "",
+        grown: Callable[[], None],
+        exchange_id: str,
+        begun: str,
     ) -> None:
         self.conversation, self.exchange_id = conversation, exchange_id
         self.reply = self._begun = begun
@@ -133,7 +132,7 @@ class Turns:
         with self._lock:
             if self.current(conversation):
                 return None
-            turn = self._turns[conversation] = Turn(conversation, events(), self._grown, exchange_id=id_, begun=begun)
+            turn = self._turns[conversation] = Turn(conversation, events(), self._grown, id_, begun)
             return turn.start()
 
     def stop(self, conversation: AnyTalk) -> None:
