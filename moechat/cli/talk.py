@@ -130,21 +130,16 @@ def log(args: argparse.Namespace) -> None:
         agent = agent_of(house, args)
         agent.store.read_all()
         if args.action == "list":
-            _list(agent, args)
+            for row in agent.log():
+                if args.talk in (None, row["talk"]):
+                    talk = f" ({row['talk']})" if row["talk"] else ""
+                    tell(args, row, f"{row['mark']} {row['id']} [{row['status']}]{talk} {row['text']}")
             warn(agent.problems())
             return
         _change_log(agent, args)
         agent.finish()
         row = next((row for row in agent.log() if row["id"] == args.id), {"id": args.id})
         tell(args, row, f"{args.action}: {args.id}")
-
-
-def _list(agent: Agent, args: argparse.Namespace) -> None:
-    for row in agent.log():
-        if args.talk is not None and row["talk"] != args.talk:
-            continue
-        talk = f" ({row['talk']})" if row["talk"] else ""
-        tell(args, row, f"{row['mark']} {row['id']} [{row['status']}]{talk} {row['text']}")
 
 
 def _print_talks(args: argparse.Namespace, summaries: Sequence[TalkSummary]) -> None:
