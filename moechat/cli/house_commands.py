@@ -38,11 +38,13 @@ def rebuild(args: argparse.Namespace) -> None:
 
 
 def migrate(args: argparse.Namespace) -> int:
+    config = settings.load(args.config)
     if args.way == "schema":
-        applied = update_tables(settings.load(args.config), args.config)
+        applied = update_tables(config, args.config)
         tell(args, {"applied": applied}, ", ".join(applied) or "the tables are up to date")
         return 0
-    with _moving(args) as move:
+    database, zone = database_of(config.store, args.config), config.time.tzinfo
+    with contextlib.closing(Move(args.data, database, SystemClock(zone), zone)) as move:
         if args.way == "to-postgres":
             return _each(args, move.owners_in_folders(), move.to_tables)
         if args.way == "move":
@@ -50,18 +52,6 @@ def migrate(args: argparse.Namespace) -> int:
                 raise MoeChatError("`migrate move` needs --to SERVER: home, or a name of store.servers")
             return _each(args, move.owners_in_tables(), lambda owner: move.to_server(owner, args.to))
         return _each(args, move.owners_in_tables(), move.to_folders)
-
-
-@contextlib.contextmanager
-def _moving(args: argparse.Namespace) -> Iterator[Move]:
-    config = settings.load(args.config)
-    zone = config.time.tzinfo
-    database = database_of(config.store, args.config)
-    move = Move(args.data, database, SystemClock(zone), zone)
-    try:
-        yield move
-    finally:
-        move.close()
 
 
 def _each(args: argparse.Namespace, owners: Iterator[Owner], move: Callable[[Owner], tuple[Outcome, object]]) -> int:
