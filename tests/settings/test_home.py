@@ -1,4 +1,5 @@
-"""Where memory is kept: beside the current folder, else in the user's own folder; and reading creates nothing."""
+"""Where memory is kept: beside the current folder, else in the user's own folder; reading creates nothing, and what ships is
+copied where there is none, once, without what has grown beside it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ import platformdirs
 import pytest
 
 from moechat.cli.main import main
-from moechat.settings.home import Home, find_home, own_folder, read_only
+from moechat.settings.character import list_characters
+from moechat.settings.config import load
+from moechat.settings.home import SAMPLES, Home, defaults_folder, ensure, find_home, own_folder, read_only
 
 
 @pytest.fixture
@@ -59,6 +62,30 @@ def test_reading_borrows_what_is_missing_and_gives_it_back(tmp_path: Path) -> No
         assert config.is_file()
     assert not data.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_first_use_gets_settings_and_samples(tmp_path: Path) -> None:
+    data, config = tmp_path / "deep" / "data", tmp_path / "config.yaml"
+    assert ensure(data, config) == [config, data / "agents"]
+    assert load(config).notices == ()
+    assert sorted(list_characters(data)) == sorted(SAMPLES)
+    official = {"江砚": ["associations.tsv", "events.yaml", "facts.yaml"]}
+    for name in SAMPLES:
+        held = sorted(one.name for one in (data / "agents" / name).iterdir())
+        assert held == sorted(["avatar.png", "character.yaml", "data_base", *official.get(name, [])])
+
+
+def test_nothing_that_exists_is_touched(tmp_path: Path) -> None:
+    data, config = tmp_path / "data", tmp_path / "config.yaml"
+    config.write_text("web: {port: 7000}\n", encoding="utf-8")
+    (data / "agents").mkdir(parents=True)
+    assert ensure(data, config) == []
+    assert list_characters(data) == []
+    assert config.read_text(encoding="utf-8") == "web: {port: 7000}\n"
+
+
+def test_the_defaults_of_a_checkout_are_the_checkout(root: Path) -> None:
+    assert defaults_folder() == root
 
 
 # ---- commands
