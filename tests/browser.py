@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import gradio  # noqa: F401  # Python 3.11 cannot parse files inside the greenlets of Playwright: imported before them.
@@ -20,6 +21,11 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+
+from moechat.ai.embedding import HashEmbedder
+from moechat.house import House
+from moechat.web import running
+from tests.houses import SELDOM_S
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -43,6 +49,16 @@ def chromium() -> Iterator[Browser]:
         finally:
             _kept.clear()
             browser.close()
+
+
+@contextmanager
+def first_start(folder: Path) -> Iterator[tuple[House, str]]:
+    """A house in a folder that holds nothing yet, and the address of its page."""
+    with (
+        House(folder / "data", folder / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
+        running(house) as url,
+    ):
+        yield house, url
 
 
 @contextmanager

@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from moechat.ai.embedding import HashEmbedder
-from moechat.house import House
 from moechat.web import running
-from tests.browser import ask, tab
-from tests.houses import SELDOM_S, Home, silent
+from tests.browser import ask, first_start, tab
+from tests.houses import Home, silent
 from tests.model_server import ModelServer
 from tests.rooms import lived
 
@@ -88,8 +86,7 @@ def test_no_sheet_is_closed_to_anybody(tmp_path: Path, browser: Browser, locale:
     size: Any = {"width": width, "height": 860}
     with (
         ModelServer(["ok", *["嗯。"] * 9], models=("tiny", "large")) as server,
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
-        running(house) as url,
+        first_start(tmp_path) as (_, url),
         tab(browser, url, locale=locale, color_scheme=scheme, viewport=size, guided=False) as page,
     ):
         guide, sheet = page.locator("#guide"), page.locator("#sheet")

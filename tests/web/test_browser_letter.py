@@ -10,14 +10,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from moechat.access.login import Language
-from moechat.ai.embedding import HashEmbedder
-from moechat.house import House
 from moechat.model import Fact, FactDraft
 from moechat.store.formats import derived_id
 from moechat.web import running
 from moechat.web.words import Words
-from tests.browser import ask, tab
-from tests.houses import SELDOM_S, Home, silent
+from tests.browser import ask, first_start, tab
+from tests.houses import Home, silent
 from tests.web.test_browser_wishes import BOTH, LOCALES, SIZES, Person, counted, reach
 
 SAID: dict[Language, tuple[str, ...]] = {
@@ -161,11 +159,7 @@ def test_the_first_thing_is_remembered_in_another_talk_after_five_actions(
     tmp_path: Path, browser: Browser, language: Language
 ) -> None:
     words = Words(language)
-    with (
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
-        running(house) as url,
-        tab(browser, url, locale=LOCALES[language], guided=False) as page,
-    ):
+    with first_start(tmp_path) as (_, url), tab(browser, url, locale=LOCALES[language], guided=False) as page:
         me = Person(page, words)
         expect(page.locator("#guide h1")).to_be_visible()
         me.tap(page.locator("#guide [data-do=guide-end]"))
@@ -181,11 +175,7 @@ def test_the_first_thing_is_remembered_in_another_talk_after_five_actions(
 
 
 def test_the_keyboard_alone_leads_from_the_guide_to_a_corrected_memory(tmp_path: Path, browser: Browser) -> None:
-    with (
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
-        running(house) as url,
-        tab(browser, url, guided=False) as page,
-    ):
+    with first_start(tmp_path) as (house, url), tab(browser, url, guided=False) as page:
         guide, keys = page.locator("#guide"), page.keyboard
         expect(guide.get_by_role("button", name="中文")).to_be_focused()
         keys.press("Enter")

@@ -14,12 +14,11 @@ from moechat.house import House
 from moechat.settings.service_keys import FILE
 from moechat.web import running
 from moechat.web.words import Words
-from tests.browser import LAST, Counted, ask, say, tab
+from tests.browser import LAST, Counted, ask, first_start, say, tab
 from tests.houses import SELDOM_S, Home, silent
 from tests.model_server import ModelServer
+from tests.web.test_browser_wishes import BOTH, LOCALES
 
-LOCALES: dict[Language, str] = {"zh": "zh-CN", "en": "en-GB"}
-BOTH = pytest.mark.parametrize("language", ["zh", pytest.param("en", marks=pytest.mark.slow)])
 PHONE = {"width": 390, "height": 780}
 pytestmark = pytest.mark.browser
 
@@ -29,8 +28,7 @@ def test_the_first_start_is_three_steps_to_a_first_reply(tmp_path: Path, browser
     words, other = Words(language), "en" if language == "zh" else "zh"
     first, name = ("青禾", "江砚") if language == "zh" else ("Wren", "Wren")
     with (
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
-        running(house) as url,
+        first_start(tmp_path) as (_, url),
         tab(browser, url, locale=LOCALES[other], guided=False, viewport=PHONE) as page,
     ):
         guide, person = page.locator("#guide"), Counted()
@@ -50,11 +48,7 @@ def test_the_first_start_is_three_steps_to_a_first_reply(tmp_path: Path, browser
 
 
 def test_the_guide_is_skipped_with_a_key_and_stays_away(tmp_path: Path, browser: Browser) -> None:
-    with (
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
-        running(house) as url,
-        tab(browser, url, locale="en-GB", guided=False) as page,
-    ):
+    with first_start(tmp_path) as (_, url), tab(browser, url, locale="en-GB", guided=False) as page:
         expect(page.locator("#title h1")).to_have_text("Wren")  # the browser's language chooses
         expect(page.locator("#characters img")).to_have_count(3)
         expect(page.locator("#guide h1")).to_be_visible()
@@ -69,8 +63,7 @@ def test_the_guide_keeps_a_name_offers_models_and_never_shows_a_key(tmp_path: Pa
     key = "sk-of-the-first-day"
     with (
         ModelServer(["ok", "我是江砚，你好。"], key=key, models=("tiny", "large")) as server,
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
-        running(house) as url,
+        first_start(tmp_path) as (house, url),
         tab(browser, url, guided=False) as page,
     ):
         guide = page.locator("#guide")

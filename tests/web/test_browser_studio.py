@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from moechat.ai.embedding import HashEmbedder
 from moechat.cards import container, png
 from moechat.house import House
 from moechat.house.studio import MAX_FILE_BYTES
 from moechat.web import running
-from tests.browser import LAST, ask, tab, unfold
+from tests.browser import LAST, ask, first_start, tab, unfold
 from tests.cards.cards import V2, V3, world
-from tests.houses import SELDOM_S, Home, silent
+from tests.houses import Home, silent
 
 pytestmark = pytest.mark.browser
 
@@ -153,8 +152,7 @@ def test_a_dropped_card_is_talked_with_its_world_book_fires_and_its_archive_brin
 def test_at_the_first_start_a_dropped_card_takes_the_place_of_the_guide(tmp_path: Path, browser: Browser) -> None:
     card = container.written("png", V2, picture=png.plain("潮"))
     with (
-        House(tmp_path / "data", tmp_path / "config.yaml", embedder=HashEmbedder(), tick_s=SELDOM_S) as house,
-        running(house) as url,
+        first_start(tmp_path) as (_, url),
         tab(browser, url, locale="en-GB", guided=False) as page,
         at_most(3) as steps,
     ):
