@@ -15,12 +15,16 @@ from moechat.web import settings_room
 from moechat.web.clicks import Action, Visit
 from moechat.web.settings_room import SettingsLook, SettingsOutcome
 from moechat.web.words import Words
-from tests.houses import Home, edit, say, silent
+from tests.houses import Home, edit, say
 from tests.model_server import ModelServer
 from tests.settings.test_service_keys import KEY, Ring
 from tests.settings.test_service_keys import ring as ring
 
 ZH = Words("zh")
+
+
+def drawn(house: House, look: SettingsLook | None = None) -> str:
+    return settings_room.drawn(Visit(house, house.agent(), ZH), look or SettingsLook())
 
 
 def do(house: House, action: Action, look: SettingsLook | None = None) -> SettingsOutcome:
@@ -35,8 +39,8 @@ def test_sampling_is_saved_with_the_comments_kept_and_a_bad_value_is_refused(hom
         assert (chat.temperature, chat.context_tokens, chat.extra) == (0.9, 8000, {"top_p": 0.8})
         text = home.config.read_text(encoding="utf-8")
         assert "# mine" in text and "# keep this" in text
-        drawn = settings_room.drawn(Visit(house, house.agent(), ZH), SettingsLook())
-        assert 'value="0.9"' in drawn and 'value="8000"' in drawn
+        html = drawn(house)
+        assert 'value="0.9"' in html and 'value="8000"' in html
 
 
 def test_one_dial_says_how_readily_the_past_is_brought_up(tmp_path: Path) -> None:
@@ -56,38 +60,36 @@ def test_one_dial_says_how_readily_the_past_is_brought_up(tmp_path: Path) -> Non
         agent.conversation.follow()
         assert agent.layers.recipes.threshold("events") < usual
         look, _ = do(house, {"do": "try", "sentence": "我讨厌吃什么"})
-        drawn = settings_room.drawn(Visit(house, agent, ZH), look)
-        assert 'data-value="often" aria-pressed="true"' in drawn
-        assert drawn.count('<ul class="brought">') >= 1 and "香菜" in drawn
+        html = drawn(house, look)
+        assert 'data-value="often" aria-pressed="true"' in html
+        assert html.count('<ul class="brought">') >= 1 and "香菜" in html
         with pytest.raises(ConfigError):
             do(house, {"do": "dial", "value": "<always>"})
 
 
-def test_what_she_keeps_in_mind_is_switched_off_and_on(home: Home) -> None:
-    with home.open() as house:
-        for name in settings_room.KEPT:
-            section, _, key = name.partition(".")
-            before = getattr(getattr(house.config, section), key)
-            drawn = settings_room.drawn(Visit(house, house.agent(), ZH), SettingsLook())
-            assert f'data-value="{name}" aria-pressed="{str(before).lower()}"' in drawn
-            do(house, {"do": "switch", "value": name})
-            assert getattr(getattr(house.config, section), key) is not before
-        do(house, {"do": "switch", "value": "serve.port"})
-        assert "serve" not in home.config.read_text("utf-8")
+def test_what_she_keeps_in_mind_is_switched_off_and_on(home: Home, house: House) -> None:
+    for name in settings_room.KEPT:
+        section, _, key = name.partition(".")
+        before = getattr(getattr(house.config, section), key)
+        html = drawn(house)
+        assert f'data-value="{name}" aria-pressed="{str(before).lower()}"' in html
+        do(house, {"do": "switch", "value": name})
+        assert getattr(getattr(house.config, section), key) is not before
+    do(house, {"do": "switch", "value": "serve.port"})
+    assert "serve" not in home.config.read_text("utf-8")
 
 
-def test_a_word_of_the_dial_is_tried_before_it_is_saved(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        for text in ("昨天和室友吃了火锅", "前天和室友看了电影", "室友说要搬走"):
-            say(agent, text)
-        agent.finish()
-        home.clock.advance(days=2)  # what was said is no longer in the context
-        tokens = [sum(hit.tokens for hit in agent.recall("室友看电影", word).hits) for word in DIAL]
-        assert tokens == sorted(tokens) and tokens[0] < tokens[-1]
-        look, _ = do(house, {"do": "try", "sentence": "室友看电影"})
-        assert settings_room.drawn(Visit(house, agent, ZH), look).count('class="option"') == 3
-        assert house.config.recall.brings_up == "sometimes"
+def test_a_word_of_the_dial_is_tried_before_it_is_saved(home: Home, house: House) -> None:
+    agent = house.agent()
+    for text in ("昨天和室友吃了火锅", "前天和室友看了电影", "室友说要搬走"):
+        say(agent, text)
+    agent.finish()
+    home.clock.advance(days=2)  # what was said is no longer in the context
+    tokens = [sum(hit.tokens for hit in agent.recall("室友看电影", word).hits) for word in DIAL]
+    assert tokens == sorted(tokens) and tokens[0] < tokens[-1]
+    look, _ = do(house, {"do": "try", "sentence": "室友看电影"})
+    assert drawn(house, look).count('class="option"') == 3
+    assert house.config.recall.brings_up == "sometimes"
 
 
 def test_a_hand_in_the_settings_is_followed_at_the_next_message_and_a_bad_value_is_told(tmp_path: Path) -> None:
@@ -106,34 +108,32 @@ def test_a_hand_in_the_settings_is_followed_at_the_next_message_and_a_bad_value_
         assert house.settings.problem is None
 
 
-def test_tinkerers_see_what_the_models_cost_and_the_scores_of_the_last_messages(tmp_path: Path) -> None:
-    with Home.build(tmp_path).open() as house:
-        agent = house.agent()
-        assert "usage" not in settings_room.drawn(Visit(house, agent, ZH), SettingsLook())
-        agent.store.usage.count(agent.now().date(), "reply", TurnCost(120, 30, 60, 90, 100))
-        drawn = settings_room.drawn(Visit(house, agent, ZH), SettingsLook())
-        assert "<td>2025-05-20</td><td>回复</td><td>1</td><td>120</td><td>30</td><td>50%</td><td>90%</td>" in drawn
-        for text in ("我讨厌香菜", "我讨厌吃什么"):
-            say(agent, text)
-        agent.finish()
-        plot = settings_room.drawn(Visit(house, agent, ZH), do(house, {"do": "plot"})[0])
-        assert "<circle" in plot and plot.count('class="now"') == 3
+def test_tinkerers_see_what_the_models_cost_and_the_scores_of_the_last_messages(house: House) -> None:
+    agent = house.agent()
+    assert "usage" not in drawn(house)
+    agent.store.usage.count(agent.now().date(), "reply", TurnCost(120, 30, 60, 90, 100))
+    html = drawn(house)
+    assert "<td>2025-05-20</td><td>回复</td><td>1</td><td>120</td><td>30</td><td>50%</td><td>90%</td>" in html
+    for text in ("我讨厌香菜", "我讨厌吃什么"):
+        say(agent, text)
+    agent.finish()
+    plot = drawn(house, do(house, {"do": "plot"})[0])
+    assert "<circle" in plot and plot.count('class="now"') == 3
 
 
-def test_a_prompt_is_changed_in_the_page_and_its_default_restored(tmp_path: Path) -> None:
-    with Home.build(tmp_path).open(silent()) as house:
-        agent = house.agent()
-        before = agent.layers.prompts.fill("spoken")
-        do(house, {"do": "prompt-save", "id": "spoken", "text": "说得短些。"})
-        assert agent.layers.prompts.fill("spoken") == "说得短些。"
-        look, _ = do(house, {"do": "prompt", "q": "spoken"})
-        assert "说得短些。</textarea>" in settings_room.drawn(Visit(house, agent, ZH), look)
-        with pytest.raises(DataError, match="nobody"):
-            do(house, {"do": "prompt-save", "id": "spoken", "text": "{{nobody}}"})
-        do(house, {"do": "prompt-restore", "id": "spoken"})
-        assert agent.layers.prompts.fill("spoken") == before
-        with pytest.raises(NotFound):
-            do(house, {"do": "prompt-save", "id": "../../x", "text": "x"})
+def test_a_prompt_is_changed_in_the_page_and_its_default_restored(house: House) -> None:
+    agent = house.agent()
+    before = agent.layers.prompts.fill("spoken")
+    do(house, {"do": "prompt-save", "id": "spoken", "text": "说得短些。"})
+    assert agent.layers.prompts.fill("spoken") == "说得短些。"
+    look, _ = do(house, {"do": "prompt", "q": "spoken"})
+    assert "说得短些。</textarea>" in drawn(house, look)
+    with pytest.raises(DataError, match="nobody"):
+        do(house, {"do": "prompt-save", "id": "spoken", "text": "{{nobody}}"})
+    do(house, {"do": "prompt-restore", "id": "spoken"})
+    assert agent.layers.prompts.fill("spoken") == before
+    with pytest.raises(NotFound):
+        do(house, {"do": "prompt-save", "id": "../../x", "text": "x"})
 
 
 def test_a_keyring_that_refuses_is_told_in_a_line_and_the_key_is_not_lost(tmp_path: Path, ring: Ring) -> None:
@@ -142,8 +142,8 @@ def test_a_keyring_that_refuses_is_told_in_a_line_and_the_key_is_not_lost(tmp_pa
         look, note = do(house, {"do": "connect", "act": "save", "base_url": server.url, "model": "tiny", "key": KEY})
         assert look.standing == "works" and not note.bad
         assert note.text.endswith(f"系统的钥匙串没有收下密钥（KeyringLocked）：存进了 {FILE}，只有你能读。")
-        drawn = settings_room.drawn(Visit(house, house.agent(), ZH), look)
-        assert "已存在只有你能读的文件里" in drawn and KEY not in drawn
+        html = drawn(house, look)
+        assert "已存在只有你能读的文件里" in html and KEY not in html
         ring.refuses = False
         _, note = do(house, {"do": "connect", "act": "save", "base_url": server.url, "model": "tiny", "key": KEY})
         assert note.text.endswith("密钥存进了系统的钥匙串。") and KEY not in (house.data / FILE).read_text()

@@ -22,6 +22,7 @@ from moechat.access.login import language_of
 from moechat.ai.scripted import Line
 from moechat.curation.talks import SaidPlace
 from moechat.errors import MoeChatError
+from moechat.house import House
 from moechat.house.gallery import Portrait
 from moechat.model import Exchange
 from moechat.store.entries import Cast, Member
@@ -310,12 +311,11 @@ def test_closing_ends_what_is_under_way_and_what_was_shown_is_kept(tmp_path: Pat
         assert house.agent().recent(1)[0].exchange.status == "stopped"
 
 
-def test_a_turn_that_cannot_be_had_says_why(tmp_path: Path, turns: Turns) -> None:
-    with Home.build(tmp_path).open(silent()) as house:
-        turn = turns.talk(house.agent().conversation, " ")
-        assert turn is not None
-        assert turn.over.wait(PATIENCE_S)
-        assert "empty" in turn.error
+def test_a_turn_that_cannot_be_had_says_why(house: House, turns: Turns) -> None:
+    turn = turns.talk(house.agent().conversation, " ")
+    assert turn is not None
+    assert turn.over.wait(PATIENCE_S)
+    assert "empty" in turn.error
 
 
 # ---- the server
@@ -329,23 +329,22 @@ def status_of(url: str) -> int:
         return refused.code
 
 
-def test_the_server_gives_no_files_and_no_key_and_forbids_requests_elsewhere(home: Home) -> None:
-    with home.open(silent()) as house:
-        house.keys.keep("http://127.0.0.1:9/v1", "sk-secret")
-        with running(house) as url:
-            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
-                assert answer.headers["content-security-policy"] == POLICY
-                page = answer.read().decode()
-            with urllib.request.urlopen(f"{url}/config", timeout=PATIENCE_S) as answer:
-                assert "sk-secret" not in answer.read().decode() + page
-            for name in (f"file={home.config}", f"file={home.data}", "upload", "proxy=http://127.0.0.1:9/", "call/x"):
-                assert status_of(f"{url}/gradio_api/{name}") == 404
-        with pytest.raises(urllib.error.URLError):
-            urllib.request.urlopen(url, timeout=PATIENCE_S)
+def test_the_server_gives_no_files_and_no_key_and_forbids_requests_elsewhere(home: Home, house: House) -> None:
+    house.keys.keep("http://127.0.0.1:9/v1", "sk-secret")
+    with running(house) as url:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            assert answer.headers["content-security-policy"] == POLICY
+            page = answer.read().decode()
+        with urllib.request.urlopen(f"{url}/config", timeout=PATIENCE_S) as answer:
+            assert "sk-secret" not in answer.read().decode() + page
+        for name in (f"file={home.config}", f"file={home.data}", "upload", "proxy=http://127.0.0.1:9/", "call/x"):
+            assert status_of(f"{url}/gradio_api/{name}") == 404
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(url, timeout=PATIENCE_S)
 
 
-def test_a_port_that_is_taken_is_named_with_what_to_do(tmp_path: Path) -> None:
-    with Home.build(tmp_path).open(silent()) as house, running(house) as url:
+def test_a_port_that_is_taken_is_named_with_what_to_do(house: House) -> None:
+    with running(house) as url:
         port = int(url.rsplit(":", 1)[1])
         with pytest.raises(MoeChatError, match=rf"127\.0\.0\.1:{port}.*--port"):
             serve(house, port=port)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from threading import Event
 
 import httpx
@@ -14,6 +13,7 @@ from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.encoder.base import Vectors
 from moechat.errors import ConfigError
+from moechat.house import House
 from moechat.model import Kind
 from moechat.web.page_server import door_of
 from tests import patient
@@ -86,13 +86,12 @@ def test_where_a_password_is_set_every_path_asks_for_it(home: Home) -> None:
         assert "correct horse" not in "".join(path.read_text("utf-8") for path in home.data.glob("*.json"))
 
 
-def test_beyond_this_machine_it_does_not_start_without_a_lock(tmp_path: Path) -> None:
-    with Home.build(tmp_path).open() as house:
-        for host in ("0.0.0.0", "::", "192.168.1.5"):
-            with pytest.raises(ConfigError, match="moechat access password"):
-                web.serve(house, host=host, port=0)
-            register = door_of(house, host, "", "correct horse").register
-            assert register is not None and register.has_password
+def test_beyond_this_machine_it_does_not_start_without_a_lock(house: House) -> None:
+    for host in ("0.0.0.0", "::", "192.168.1.5"):
+        with pytest.raises(ConfigError, match="moechat access password"):
+            web.serve(house, host=host, port=0)
+        register = door_of(house, host, "", "correct horse").register
+        assert register is not None and register.has_password
 
 
 def test_the_embedding_is_loaded_before_the_first_message(home: Home) -> None:

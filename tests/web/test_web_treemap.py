@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moechat.house import House
 from moechat.web.topic_charts import CELL, CELL_GAP, COLDEST, LEFT, Box, Canvas, fitted, squarified, weeks
 from moechat.web.words import Words
-from tests.houses import Home, silent
 from tests.web.test_web_rooms import MEMORY_ROOM, TOPIC_ROOM, ZH, drawn, seen
 
 SIZES = st.lists(st.integers(1, 500), min_size=1, max_size=40).map(lambda sizes: sorted(sizes, reverse=True))
@@ -69,16 +68,15 @@ def test_a_calendar_shows_as_many_weeks_as_fit_and_none_before_memory_starts(wid
     assert weeks({"2025-05-14": 1}, today, width).first == date(2025, 5, 12)
 
 
-def test_what_has_no_topic_is_none_and_one_alone_is_a_line(tmp_path: Path) -> None:
-    with Home.build(tmp_path).open(silent()) as house:
-        agent = house.agent()
-        assert ZH("nothing_yet") in seen(agent, MEMORY_ROOM) and ZH("no_topics") in seen(agent, TOPIC_ROOM)
-        event = agent.memories.add_event("和室友吃了火锅", topic="日常").id
-        html = drawn(agent, TOPIC_ROOM, ZH)
-        assert "treemap" not in html and "日常" not in html and ZH("untold", n=1) in seen(agent, TOPIC_ROOM)
-        agent.memories.edit_event(event, topic="饮食")
-        html = drawn(agent, TOPIC_ROOM, ZH)
-        assert "treemap" not in html and 'data-topic="饮食"' in html
-        agent.memories.add_event("和妈妈去了公园", topic="出游")
-        html = drawn(agent, TOPIC_ROOM, ZH)
-        assert "treemap" in html and ZH("all_topics") not in html, "there is no way back where nothing was gone into"
+def test_what_has_no_topic_is_none_and_one_alone_is_a_line(house: House) -> None:
+    agent = house.agent()
+    assert ZH("nothing_yet") in seen(agent, MEMORY_ROOM) and ZH("no_topics") in seen(agent, TOPIC_ROOM)
+    event = agent.memories.add_event("和室友吃了火锅", topic="日常").id
+    html = drawn(agent, TOPIC_ROOM, ZH)
+    assert "treemap" not in html and "日常" not in html and ZH("untold", n=1) in seen(agent, TOPIC_ROOM)
+    agent.memories.edit_event(event, topic="饮食")
+    html = drawn(agent, TOPIC_ROOM, ZH)
+    assert "treemap" not in html and 'data-topic="饮食"' in html
+    agent.memories.add_event("和妈妈去了公园", topic="出游")
+    html = drawn(agent, TOPIC_ROOM, ZH)
+    assert "treemap" in html and ZH("all_topics") not in html, "there is no way back where nothing was gone into"
