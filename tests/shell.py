@@ -27,8 +27,12 @@ class Shell:
         out, err = self._capsys.readouterr()
         return status, out.splitlines(), err.splitlines()
 
-    def json(self, *args: str, now: str | None = START) -> Any:
+    def rows(self, *args: str, now: str | None = START) -> list[Any]:
+        """What a command gives that ends well, an object a line."""
         status, lines, errors = self(*args, "--json", now=now)
         assert (status, errors) == (0, []), errors
-        (line,) = lines
-        return json.loads(line)
+        return [json.loads(line) for line in lines]
+
+    def json(self, *args: str, now: str | None = START) -> Any:
+        (row,) = self.rows(*args, now=now)
+        return row

@@ -18,6 +18,7 @@ import segno
 from moechat.access.register import Register
 from moechat.cli.main import commands, main
 from moechat.cli.serve_commands import announce_page
+from moechat.house import House
 from moechat.model import Message
 from tests.houses import CHARACTER, START, Home, day_files, edit, understanding
 from tests.model_server import ModelServer, Say
@@ -112,9 +113,7 @@ def test_the_tree_is_listed_corrected_branched_and_taken_back(moechat: Shell) ->
     moechat.json("log", "correct", first, "好地方", "--reply", now="2025-05-20T15:03:00")
     moechat.json("log", "branch", first, now="2025-05-20T15:04:00")
     third = moechat.json("say", "我养了狗", now="2025-05-20T15:05:00")["exchange_id"]
-    status, lines, _ = moechat("log", "list", "--json", now="2025-05-20T15:06:00")
-    rows = {json.loads(line)["id"]: json.loads(line) for line in lines}
-    assert status == 0
+    rows = {row["id"]: row for row in moechat.rows("log", "list", now="2025-05-20T15:06:00")}
     assert {id_: row["parent"] for id_, row in rows.items()} == {first: None, second: first, third: first}
     assert {id_: row["mark"] for id_, row in rows.items()} == {first: "*", second: " ", third: "*"}
     assert rows[first]["reply"] == "好地方"
@@ -213,7 +212,7 @@ def test_a_model_that_cannot_be_reached_is_told_and_what_was_said_stays(moechat:
     assert told["reply"] == ""
     assert told["error"]
     assert len([e for e in errors if e.startswith("moechat: ")]) >= 1
-    assert [json.loads(line)["status"] for line in moechat("log", "list", "--json")[1]] == ["failed"]
+    assert [row["status"] for row in moechat.rows("log", "list")] == ["failed"]
 
 
 def run(home: Home, *args: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -265,16 +264,15 @@ def test_a_page_that_others_reach_does_not_start_without_a_password(
     assert "moechat access password" in error and "--phone" in error and "MOECHAT_WEB_PASSWORD" in error
 
 
-def test_a_phone_is_shown_a_code_that_opens_one_session(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    with home.open() as house:
-        announce_page(house, "http://127.0.0.1:7860", "http://192.168.1.5:7860")
-        out = capsys.readouterr().out
-        code = out.partition(" code ")[2].split()[0]
-        assert "http://127.0.0.1:7860" in out and "http://192.168.1.5:7860" in out
-        drawn = io.StringIO()
-        segno.make(f"http://192.168.1.5:7860/login#{code}", micro=False).terminal(out=drawn, compact=True)
-        assert drawn.getvalue() in out
-        assert Register(house.data, house.clock).enter(code, "192.168.1.7", "") is not None
+def test_a_phone_is_shown_a_code_that_opens_one_session(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    announce_page(house, "http://127.0.0.1:7860", "http://192.168.1.5:7860")
+    out = capsys.readouterr().out
+    code = out.partition(" code ")[2].split()[0]
+    assert "http://127.0.0.1:7860" in out and "http://192.168.1.5:7860" in out
+    drawn = io.StringIO()
+    segno.make(f"http://192.168.1.5:7860/login#{code}", micro=False).terminal(out=drawn, compact=True)
+    assert drawn.getvalue() in out
+    assert Register(house.data, house.clock).enter(code, "192.168.1.7", "") is not None
 
 
 def test_sessions_are_listed_and_ended_by_command(moechat: Shell) -> None:
@@ -351,10 +349,7 @@ def test_usage_shows_what_the_models_cost_by_day(moechat: Shell, home: Home) -> 
         told = moechat.json("say", "你好")
         assert (told["usage"]["prompt"], told["usage"]["cached"]) == (400, 300)
         moechat.json("say", "在吗", now="2025-05-21T15:00:00")
-    status, lines, _ = moechat("usage", "--json")
-    rows = [json.loads(line) for line in lines]
-    assert status == 0
-    assert [(row["day"], row["use"], row["prompt"], row["cached"]) for row in rows] == [
+    assert [(row["day"], row["use"], row["prompt"], row["cached"]) for row in moechat.rows("usage")] == [
         ("2025-05-20", "reply", 400, 300), ("2025-05-21", "reply", 400, 300),
     ]  # fmt: skip
     assert "75%" in "\n".join(moechat("usage")[1])

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.groups import NAMES, build
+from tests.houses import Home
 from tests.shell import Shell
 
 A, B, C = NAMES
 
 
 @pytest.fixture
-def moechat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shell:
-    home = build(tmp_path)
-    home.configure(embedding={"provider": "hash"})
-    return Shell(home, capsys)
+def home(tmp_path: Path) -> Home:
+    return build(tmp_path)
 
 
 def answers(moechat: Shell, *args: str) -> list[str]:
-    status, lines, errors = moechat("group", *args, "--json")
-    assert (status, errors) == (0, []), errors
-    return [str(json.loads(line)["speaker"]) for line in lines]
+    return [str(row["speaker"]) for row in moechat.rows("group", *args)]
 
 
 def test_a_talk_is_begun_and_who_is_named_answers(moechat: Shell) -> None:

@@ -29,12 +29,6 @@ def saved(moechat: Shell, lines: Lines, name: str = "旧聊天.jsonl") -> str:
     return str(path)
 
 
-def rows(moechat: Shell, *args: str) -> list[dict[str, object]]:
-    status, lines, errors = moechat(*args, "--json")
-    assert (status, errors) == (0, [])
-    return [json.loads(line) for line in lines]
-
-
 def holders(moechat: Shell, word: str) -> list[str]:
     """The files of the memory that hold a word."""
     files = [path for path in moechat.home.folder.rglob("*") if path.is_file()]
@@ -45,7 +39,7 @@ def test_lines_become_the_exchanges_of_a_talk_that_is_named_as_the_file(moechat:
     done = moechat.json("import", "talk", saved(moechat, TALK))
     assert (done["talk"], done["exchanges"]) == ("旧聊天", 2)
     assert (done["first"], done["last"]) == ("2021-03-04T20:15:00+08:00", "2021-03-05T16:00:00+08:00")
-    (first, second) = rows(moechat, "log", "list")
+    (first, second) = moechat.rows("log", "list")
     assert (first["text"], first["reply"], first["parent"]) == ("我养了一只叫年糕的猫\n它三个月大", "年糕真可爱", None)
     assert (second["text"], second["reply"]) == ("今天去了灵隐寺", "人多吗\n下次我也想去")
     assert (second["parent"], second["talk"]) == (first["id"], "旧聊天")
@@ -63,7 +57,7 @@ def test_it_is_recalled_by_time_and_meaning_and_read_by_rules(moechat: Shell) ->
 
 def test_the_talk_may_have_another_name_and_is_listed_with_its_batch(moechat: Shell) -> None:
     batch = moechat.json("import", "talk", saved(moechat, TALK), "--talk", "从前")["batch"]
-    (_, talk) = rows(moechat, "talks", "list")
+    (_, talk) = moechat.rows("talks", "list")
     assert (talk["name"], talk["exchanges"], talk["first"]) == ("从前", 2, "我养了一只叫年糕的猫")
     assert talk["imports"] == [{"batch": batch, "at": "2025-05-20T15:00:00+08:00"}]
     assert f"imported 2025-05-20 as {batch}" in moechat("talks", "list")[1][1]
@@ -72,10 +66,10 @@ def test_the_talk_may_have_another_name_and_is_listed_with_its_batch(moechat: Sh
 def test_a_reply_before_any_message_answers_nothing_and_a_message_may_have_no_reply(moechat: Shell) -> None:
     lines = [("2021-03-04T20:15", "char", "在吗"), ("2021-03-04T20:16", "user", "在"), ("2021-03-04", "user", "早")]
     moechat.json("import", "talk", saved(moechat, lines))
-    assert [(row["text"], row["reply"]) for row in rows(moechat, "log", "list")] == [("早", "在吗"), ("在", "")]
+    assert [(row["text"], row["reply"]) for row in moechat.rows("log", "list")] == [("早", "在吗"), ("在", "")]
     other = saved(moechat, [("2021-03-05T20:15", "char", "在吗"), ("2021-03-05T20:16", "user", "在")], "另一份.jsonl")
     moechat.json("import", "talk", other)
-    assert [(row["text"], row["reply"]) for row in rows(moechat, "log", "list", "--talk", "另一份")] == [
+    assert [(row["text"], row["reply"]) for row in moechat.rows("log", "list", "--talk", "另一份")] == [
         ("", "在吗"), ("在", ""),
     ]  # fmt: skip
 
@@ -94,11 +88,11 @@ def test_bad_lines_are_named_and_nothing_is_imported(moechat: Shell) -> None:
     for number, (error, reason) in enumerate(zip(errors, reasons, strict=False), len(TALK) + 1):
         assert error.startswith(f"moechat: {path}, line {number}: ") and reason in error
     assert len(errors) == len(bad) + 1 and "nothing was imported; 5 of its lines" in errors[-1]
-    assert rows(moechat, "log", "list") == []
+    assert moechat.rows("log", "list") == []
     assert not (moechat.home.folder / "memorys").exists()
     path = saved(moechat, [*TALK, ("2021-03-06T10:00:00", "bot", "a")])
     assert moechat("import", "talk", path)[0] == 1, "whoever bot is"
-    assert rows(moechat, "log", "list") == []
+    assert moechat.rows("log", "list") == []
 
 
 def test_a_file_that_is_missing_empty_or_no_text_is_refused(moechat: Shell) -> None:
@@ -123,8 +117,8 @@ def test_an_import_is_taken_back_whole(moechat: Shell) -> None:
     moechat("say", "你还记得灵隐寺吗", now="2025-05-20T15:01")
     done = moechat.json("import", "take-back", batch, "--yes", now="2025-05-20T15:02")
     assert (done["batch"], done["exchanges"]) == (batch, 2) and done["facts"] >= 1
-    assert rows(moechat, "log", "list")[0]["id"] == said
-    assert [talk["name"] for talk in rows(moechat, "talks", "list")] == [""]
+    assert moechat.rows("log", "list")[0]["id"] == said
+    assert [talk["name"] for talk in moechat.rows("talks", "list")] == [""]
     assert holders(moechat, "它三个月大") == []
     assert moechat.json("verify")["problems"] == []
     assert moechat.json("import", "talk", saved(moechat, TALK))["batch"] == batch, "it may come again"
@@ -137,11 +131,11 @@ def test_taking_back_asks_and_says_what_would_go(moechat: Shell, monkeypatch: py
     assert status == 1
     assert errors[0].startswith(f"{batch}: 2 exchanges, and understood of them ") and "facts" in errors[0]
     assert errors[1] == "Erase all of it for good? [y/N] moechat: nothing was taken back (--yes does not ask)"
-    assert len(rows(moechat, "log", "list")) == 2
+    assert len(moechat.rows("log", "list")) == 2
     monkeypatch.setattr(sys, "stdin", io.StringIO("是\n"))
     status, lines, _ = moechat("import", "take-back", batch)
     assert status == 0 and lines[0].startswith(f"{batch}: erased 2 exchanges")
-    assert rows(moechat, "log", "list") == []
+    assert moechat.rows("log", "list") == []
 
 
 def test_a_batch_that_is_not_there_is_refused(moechat: Shell) -> None:
@@ -152,6 +146,6 @@ def test_a_batch_that_is_not_there_is_refused(moechat: Shell) -> None:
 def test_a_world_has_its_own_imports(moechat: Shell) -> None:
     path = saved(moechat, TALK)
     moechat.json("import", "talk", path, "--world", "海上")
-    assert rows(moechat, "log", "list") == []
-    assert len(rows(moechat, "log", "list", "--world", "海上")) == 2
+    assert moechat.rows("log", "list") == []
+    assert len(moechat.rows("log", "list", "--world", "海上")) == 2
     moechat.json("import", "talk", path)

@@ -14,7 +14,7 @@ from moechat.store.formats import derived_id
 from tests.houses import CHARACTER, Home, told
 from tests.shell import Shell
 
-WORDS = "我丢了铜钥匙"
+WORDS, NOW = "我丢了铜钥匙", "2025-05-20T16:00"
 
 
 @pytest.fixture
@@ -35,13 +35,11 @@ def home(tmp_path: Path) -> Home:
 
 
 def run(moechat: Shell, *args: str) -> tuple[int, list[str], list[str]]:
-    return moechat("memories", *args, "-c", CHARACTER, now="2025-05-20T16:00")
+    return moechat("memories", *args, "-c", CHARACTER, now=NOW)
 
 
 def rows(moechat: Shell, *args: str) -> list[dict[str, Any]]:
-    status, lines, _ = run(moechat, *args, "--json")
-    assert status == 0
-    return [json.loads(line) for line in lines]
+    return moechat.rows("memories", *args, "-c", CHARACTER, now=NOW)
 
 
 def lines_of(moechat: Shell, *args: str) -> list[str]:

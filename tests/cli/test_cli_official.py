@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,7 @@ def home(tmp_path: Path, root: Path) -> Home:
 
 
 def run(moechat: Shell, *words: str) -> list[dict[str, Any]]:
-    status, lines, _ = moechat("official", *words, "-c", SAMPLE, "--json", now=None)
-    assert status == 0
-    return [json.loads(line) for line in lines]
+    return moechat.rows("official", *words, "-c", SAMPLE, now=None)
 
 
 def test_the_store_is_listed_and_searched(moechat: Shell) -> None:

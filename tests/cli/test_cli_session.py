@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from typing import Any
 
@@ -88,8 +87,7 @@ def test_keys_are_shown_once_listed_by_what_they_reach_and_taken_back_by_name(mo
         f"{key.id}  phone  users 甲, 乙, characters {CHARACTER}  120/min  0 of 50 memories  since 20"
     )
     assert "  bot  many users  7/min  0 of 3 memories" in second and "  all  all users  120/min" in third
-    rows = [json.loads(line) for line in moechat("keys", "list", "--json", now=None)[1]]
-    assert [row["name"] for row in rows] == ["phone", "bot", "all"]
+    assert [row["name"] for row in moechat.rows("keys", "list", now=None)] == ["phone", "bot", "all"]
     assert moechat("keys", "revoke", key.id, "bot", now=None)[1] == [
         f"{key.id}  phone: revoked",
         f"{bot['id']}  bot: revoked",

@@ -18,13 +18,11 @@ def texts(moechat: Shell, *args: str) -> str:
 
 
 def rows(moechat: Shell, *args: str) -> list[dict[str, object]]:
-    status, lines, errors = moechat("log", *args, "--json", now=LATER)
-    assert (status, errors) == (0, [])
-    return [json.loads(line) for line in lines]
+    return moechat.rows("log", *args, now=LATER)
 
 
 def listed(moechat: Shell) -> list[dict[str, object]]:
-    return [json.loads(line) for line in moechat("talks", "list", "--json", now=LATER)[1]]
+    return moechat.rows("talks", "list", now=LATER)
 
 
 # ---- talks
@@ -175,8 +173,7 @@ def test_a_world_is_checked_made_anew_and_looked_after_like_any_memory(moechat: 
     for command in ("verify", "rebuild"):
         assert moechat.json(command, "--world", "海上")["exchanges"] == 1
         assert moechat.json(command)["exchanges"] == 1
-    status, lines, _ = moechat("memories", "list", "--world", "海上", "--json")
-    assert (status, [json.loads(line)["text"] for line in lines]) == (0, ["用户不喜欢香菜"])
+    assert [row["text"] for row in moechat.rows("memories", "list", "--world", "海上")] == ["用户不喜欢香菜"]
     moechat("memories", "forget", said, "--yes", "--world", "海上")
     assert moechat.json("verify", "--world", "海上")["exchanges"] == 0
     assert moechat.json("verify")["exchanges"] == 1
