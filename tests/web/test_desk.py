@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from moechat.access.keys import EVERYTHING, PASS, Denied, Pass
-from moechat.ai.scripted import ScriptedModel
 from moechat.house import House
 from moechat.web.desk import Desk, View
 from moechat.web.routes import Doings, Wish
-from tests.houses import CHARACTER, Home, polite, say
+from tests.houses import CHARACTER, Home, polite, say, silent
 
 PATIENCE_S = 60.0
 
@@ -22,6 +21,7 @@ class Tab:
     """A tab of the page: ``place`` is where it is."""
 
     def __init__(self, house: House) -> None:
+        PASS.set(EVERYTHING)
         self.desk = Desk(house)
         self.doings = Doings(self.desk)
         self.place: dict[str, Any] = {"character": CHARACTER}
@@ -41,13 +41,6 @@ class Tab:
 
     def talk(self) -> list[tuple[str, str]]:
         return [(one["user"], one["char"]) for one in self("open")["talk"]["exchanges"]]
-
-
-@pytest.fixture
-def house(home: Home) -> Iterator[House]:
-    PASS.set(EVERYTHING)
-    with home.open(ScriptedModel(polite, understands=False)) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -85,7 +78,7 @@ def test_whoever_is_new_is_led_and_nobody_else(tab: Tab, house: House) -> None:
     assert not tab("open")["guide"]  # A model is there.
     house.model = None
     assert tab("open")["guide"]
-    house.model = ScriptedModel(polite, understands=False)
+    house.model = silent()
     tab.says("你好")
     house.model = None
     assert not tab("open")["guide"]
@@ -139,9 +132,8 @@ def test_what_was_said_is_found_again_with_the_words_around_it(tab: Tab) -> None
 
 
 def test_whoever_comes_back_sees_her_word_until_it_is_answered(tmp_path: Path) -> None:
-    PASS.set(EVERYTHING)
     home = Home.build(tmp_path, greeting={"enabled": True}, now="2025-05-20T15:00:00")
-    with home.open(ScriptedModel(polite, understands=False)) as house:
+    with home.open() as house:
         tab = Tab(house)
         tab.says("我今天终于拿到驾照了")
         house.agent().finish()
