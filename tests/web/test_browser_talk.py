@@ -15,6 +15,7 @@ from moechat.house import House
 from moechat.web import running
 from tests.browser import LAST, ask, say, tab
 from tests.houses import Home, silent
+from tests.web.test_browser_wishes import reach
 
 pytestmark = pytest.mark.browser
 
@@ -80,11 +81,7 @@ def test_a_reply_is_corrected_by_keyboard_alone(tmp_path: Path, browser: Browser
         ask(page, "一句")
         page.locator("#talk").focus()
         page.keyboard.press("ArrowUp")
-        button = page.get_by_role("button", name="改回答")
-        for _ in range(12):
-            page.keyboard.press("Tab")
-            if button.evaluate("one => one === document.activeElement"):
-                break
+        reach(page, page.get_by_role("button", name="改回答"))
         page.keyboard.press("Enter")
         expect(page.locator("#said textarea")).to_be_focused()
         page.locator("#said textarea").fill("对了")

@@ -160,12 +160,12 @@ def test_each_wish_takes_three_actions_at_most(
         assert max(me.table.values()) <= 3
 
 
-def reach(page: Page, place: Locator) -> None:
-    """Go to something with the tab key alone."""
+def reach(page: Page, place: Locator, key: str = "Tab") -> None:
+    """Go to something with the tab key alone, or back to it."""
     for _ in range(80):
         if place.evaluate("one => one === document.activeElement"):
             return
-        page.keyboard.press("Tab")
+        page.keyboard.press(key)
     raise AssertionError("the tab key does not lead there")
 
 
@@ -187,12 +187,8 @@ def test_the_keyboard_alone_renames_finds_flips_and_goes_on(tmp_path: Path, brow
         reach(page, there.get_by_role("button", name="接着说"))
         page.keyboard.press("Enter")
         expect(there.locator(".side.char .bubble")).to_have_text("慢慢说。还有呢。")
-        more = page.locator("#title [data-do=one-talk]")
         page.locator("#talk").focus()
-        for _ in range(80):
-            if more.evaluate("one => one === document.activeElement"):
-                break
-            page.keyboard.press("Shift+Tab")
+        reach(page, page.locator("#title [data-do=one-talk]"), "Shift+Tab")
         page.keyboard.press("Enter")
         expect(page.locator("#sheet input[name=title]")).to_be_focused()
         page.keyboard.press("Control+A")
