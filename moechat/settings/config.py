@@ -286,10 +286,6 @@ class ConfigFile:
                     self.problem = error
             return self._config
 
-    def save(self, section: str, key: str, value: object) -> None:
-        """As ``save_setting``."""
-        save_setting(self.path, section, key, value)
-
 
 # --- saving one setting ----------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from moechat.agent import Agent
 from moechat.house import House
 from moechat.model import Hit
-from moechat.settings.config import DIAL, LAYER_THRESHOLD
+from moechat.settings.config import DIAL, LAYER_THRESHOLD, save_setting
 from moechat.settings.prompts import TEMPLATES
 from moechat.web.clicks import Action, Note, Visit
 from moechat.web.drawing import macros, to_person
@@ -119,7 +119,7 @@ def _tuned(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     }
     for key, value in {**after, "extra": extra}.items():
         if value != getattr(chat, key) and not (key == "context_tokens" and value is None):
-            here.house.settings.save("chat", key, value)
+            save_setting(here.house.settings.path, "chat", key, value)
     return look, Note(here.words("saved_settings"))
 
 
@@ -136,10 +136,10 @@ def _number(text: str) -> float | int | str | None:
 
 def _dialled(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcome:
     """A word of the dial; floors that somebody set would stand in its way."""
-    here.house.settings.save("recall", "brings_up", action.get("value", ""))
+    save_setting(here.house.settings.path, "recall", "brings_up", action.get("value", ""))
     for key in LAYER_THRESHOLD.values():
         if getattr(here.house.config.Agent, key) is not None:
-            here.house.settings.save("Agent", key, None)
+            save_setting(here.house.settings.path, "Agent", key, None)
     return look, Note(here.words("saved_settings"))
 
 
@@ -156,7 +156,7 @@ def _switched(here: Visit, look: SettingsLook, action: Action) -> SettingsOutcom
     """One thing that she keeps in mind, on or off."""
     if (name := action.get("value", "")) in KEPT:
         section, _, key = name.partition(".")
-        here.house.settings.save(section, key, not attrgetter(name)(here.house.config))
+        save_setting(here.house.settings.path, section, key, not attrgetter(name)(here.house.config))
     return look, Note(here.words("saved_settings"))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from moechat.errors import ConfigError
 from moechat.house import House
+from moechat.settings.config import save_setting
 from tests.houses import Home, say
 from tests.model_server import ModelServer
 
@@ -89,6 +90,6 @@ def test_what_is_set_of_a_model_holds_at_the_next_message(tmp_path: Path, server
     home = Home.build(tmp_path, chat={"base_url": server.url, "model": "tiny", "temperature": 0.5})
     with home.connected() as opened:
         for temperature in (0.5, 0.9):
-            opened.settings.save("chat", "temperature", temperature)
+            save_setting(opened.settings.path, "chat", "temperature", temperature)
             say(opened.agent(), "你好")
     assert [one.body["temperature"] for one in server.requests if "temperature" in one.body] == [0.5, 0.9]
