@@ -21,7 +21,7 @@ from moechat.errors import ModelError
 from moechat.model import Usage
 from moechat.serve import server
 from moechat.serve.history import NOTICE
-from moechat.settings.character import folder_for
+from moechat.settings.character import begin_character, folder_for
 
 ANNE, BEN = {"x-moechat-user": "anne"}, {"x-moechat-user": "ben"}
 
@@ -295,8 +295,7 @@ def test_the_names_that_a_bot_puts_before_messages_keep_speakers_apart(served: S
 def test_several_models_of_one_chat_each_keep_their_own_replies(tmp_path: Path) -> None:
     """Open WebUI asks each model with the branch of the talk that is shown, whose replies may be another's."""
     with Served(tmp_path) as served:
-        (served.home.data / "agents" / "小林").mkdir()
-        (served.home.data / "agents" / "小林" / "character.yaml").write_text("name: 小林\n", encoding="utf-8")
+        begin_character(served.home.data / "agents" / "小林", "小林")
         headers = {"x-openwebui-chat-id": "c1"}
         first = [served.say("我住在杭州", model=name, extra_headers=headers) for name in ("小满", "小林")]
         second = [

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from houses import CHARACTER, Home
 from starlette.testclient import TestClient
 
@@ -17,6 +16,7 @@ from moechat.access.keys import Keyring
 from moechat.ai.scripted import ScriptedModel
 from moechat.house import House
 from moechat.serve import server
+from moechat.settings.character import begin_character
 
 OTHER = "阿青"
 PEOPLE = ("anne", "ben")
@@ -37,9 +37,7 @@ class Home2:
 
     def __init__(self, folder: Path) -> None:
         self.home = Home.build(folder, owners={"open": 8})
-        other = self.home.data / "agents" / OTHER
-        other.mkdir()
-        (other / "character.yaml").write_text(yaml.safe_dump({"name": OTHER, "language": "zh"}), encoding="utf-8")
+        begin_character(self.home.data / "agents" / OTHER, OTHER)
         self.model = ScriptedModel(lambda _: "好的。", understands=False)
         self.house: House = self.home.open(self.model)
         ring = Keyring(self.home.data)

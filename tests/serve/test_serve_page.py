@@ -11,13 +11,13 @@ from typing import Any
 
 import patient
 import pytest
-import yaml
 from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
 from moechat.access.keys import Keyring
 from moechat.access.login import EACH, Attempts
 from moechat.serve import server
+from moechat.settings.character import begin_character
 from moechat.web import beside
 from moechat.web.page_server import MAX_BODY
 
@@ -34,9 +34,7 @@ class Doors:
     """Two characters and three people behind the API and the page. ``ring`` has their keys."""
 
     def __init__(self, home: Home) -> None:
-        other = home.data / "agents" / OTHER
-        other.mkdir()
-        (other / "character.yaml").write_text(yaml.safe_dump({"name": OTHER, "language": "zh"}), encoding="utf-8")
+        begin_character(home.data / "agents" / OTHER, OTHER)
         self.house, self.ring = home.open(), Keyring(home.data)
         for user, secret in SECRETS.items():
             say(self.house.agent(CHARACTER, user), f"我最爱吃{secret}")
