@@ -21,12 +21,12 @@ from starlette.testclient import TestClient
 
 from moechat.access.guard import MAX_BODY, Door, Guard, is_loopback
 from moechat.access.keys import EVERYTHING, PASS
-from moechat.cli import main as cli
 from moechat.errors import MoeChatError
 from moechat.house.owners import Busy
 from moechat.serve import server
 from moechat.serve.agents import Agents
 from moechat.settings.character import encode_user
+from tests.shell import Shell
 
 SAMPLE = "江砚"
 JSON = {"content-type": "application/json"}
@@ -502,12 +502,11 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 def test_the_command_does_not_start_beyond_loopback_without_a_key(
-    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    moechat: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MOECHAT_SERVE_KEY", raising=False)
-    args = ["serve", "--data", str(home.data), "--config", str(home.config), "--host", NOWHERE, "--port", "0"]
-    assert cli.main(args) == 1
-    assert "MOECHAT_SERVE_KEY" in capsys.readouterr().err
+    status, _, errors = moechat("serve", "--host", NOWHERE, "--port", "0", now=None)
+    assert status == 1 and "MOECHAT_SERVE_KEY" in "\n".join(errors)
 
 
 @pytest.mark.parametrize(
