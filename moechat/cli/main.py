@@ -336,9 +336,9 @@ COMMANDS: Sequence[Command] = (
 # ---- the parser
 
 
-def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Every command with its options; ``docs/commands.md`` is written from it. Verbs over memories are drawn only where ``words``
-    name such a command (None: all of them), since their table loads pydantic."""
+def parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Every command with its options. Verbs over memories are drawn only where ``words`` name such a command, since their table
+    loads pydantic."""
     whole = argparse.ArgumentParser(prog="moechat", description="A chat companion that remembers.")
     whole.add_argument("--version", action="version", version=f"moechat {__version__}")
     groups = {"": whole.add_subparsers(dest="command", required=True, metavar="COMMAND")}
@@ -348,7 +348,7 @@ def parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
             dest, about = GROUPS[name]
             group = groups[""].add_parser(name, help=about, description=about)
             groups[name] = group.add_subparsers(dest=dest, required=True, metavar=dest.upper())
-        for one in commands([row]) if not row.verbs or words is None or name in words else ():
+        for one in commands([row]) if not row.verbs or name in words else ():
             command = groups[name].add_parser(one.name.rpartition(" ")[2], help=one.about, description=one.about)
             command.set_defaults(run=one.run)
             for argument in one.arguments:
