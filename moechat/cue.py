@@ -144,6 +144,11 @@ class Cue:
         return self._read("words", "words", lambda: words.tokens(self.query), [])
 
     @property
+    def keywords(self) -> list[str]:
+        """The twenty telling words of the query."""
+        return self.once("keywords", lambda: words.keywords(self.query, top_k=20))
+
+    @property
     def clauses(self) -> list[str]:
         return self._read("words", "clauses", lambda: words.clauses(self.text), []) or [self.text]
 

@@ -182,7 +182,7 @@ class CoreMemory:
     def _sharing(self, now: FoundFacts, cue: Cue) -> dict[int, list[str]]:
         """Facts that have content words of the text, and which."""
         shared: dict[int, list[str]] = {}
-        for word in sorted(set(cue.once("keywords", lambda: words.keywords(cue.query, top_k=20)))):
+        for word in sorted(set(cue.keywords)):
             having = now.by_word(word)
             for i in having if len(having) <= COMMON else ():
                 shared.setdefault(i, []).append(word)

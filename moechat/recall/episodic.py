@@ -144,8 +144,7 @@ class Episodic:
         view = self.episodes.view(cue.now)
         near = likeness(cue, view)
         relevance = np.zeros(len(view)) if near is None else near
-        keywords = cue.once("keywords", lambda: words.keywords(cue.query, top_k=20))
-        shared = {place: have for place, have in view.by_keyword(keywords).items() if len(have) >= SHARED}
+        shared = {place: have for place, have in view.by_keyword(cue.keywords).items() if len(have) >= SHARED}
         places = {*np.flatnonzero(meets(relevance, threshold)).tolist(), *shared}
         best = sorted(places, key=lambda i: (-relevance[i] - len(shared.get(i, ())), -i))[:DEPTH]
         matches = [

@@ -32,7 +32,7 @@ from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
 from moechat.model import Embedder, Hit, Recollection
-from moechat.reading.saying import mark
+from moechat.reading.saying import mark, saying
 from moechat.recall import plans, touch
 from moechat.recall.episodic import Episodic
 from moechat.recall.pipeline import Budget, recall
@@ -191,7 +191,7 @@ class Layers:
         macros = Macros(who.names, cue.now, who.language, cue.talk)
         hits = [replace(one, text=macros.fill(one.text)) if one.layer == "lore" else one for one in recollection.hits]
         recollection = replace(recollection, hits=hits)
-        if config.Agent.long_memory and not touch.is_danger(cue):
+        if config.Agent.long_memory and not saying(cue.text).is_danger:
             view = self.episodes.view(cue.now)
             due = plans.due(view, self.store, cue.now, in_context, who.name)
             if config.recall.mood:

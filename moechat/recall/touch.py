@@ -52,11 +52,6 @@ def asks_all(text: str) -> bool:
     return bool(_CALLS["asks_all"].search(text))
 
 
-def is_danger(cue: Cue) -> bool:
-    """Whether the message says that a life is in danger."""
-    return saying(cue.text).is_danger
-
-
 def is_low(cue: Cue) -> bool:
     """Whether the message says that the user's mood is low: what only lies near to danger says that, too."""
     meaning = saying(cue.text)
@@ -72,7 +67,7 @@ def asks_of_life(cue: Cue) -> bool:
 def care(cue: Cue, current: Callable[[], Sequence[Fact]]) -> Candidates:
     """Facts of health and safety, where the talk touches them, and the user's own illnesses where a life is in danger; the newest
     first."""
-    touches, danger = _CALLS["touches_care"].search(cue.text) is not None, is_danger(cue)
+    touches, danger = _CALLS["touches_care"].search(cue.text) is not None, saying(cue.text).is_danger
     if not (touches or danger):
         return []
     facts = [
@@ -131,8 +126,9 @@ def is_withheld(cue: Cue, hit: Hit, sent: str, delicate: Mapping[str, str]) -> b
     user's, nor names the memory's time or a word of it or of what is understood of it. What was ``sent`` in an exchange may be
     of pain by itself, whichever side was found; of any other hit that is the text. Where a life is in danger, all is withheld but
     care and what told of danger before; what moves that life stands beside them where danger is not said outright."""
-    if is_danger(cue):
-        stands = ("care",) if saying(cue.text).is_outright else ("care", MATTERS)
+    meaning = saying(cue.text)
+    if meaning.is_danger:
+        stands = ("care",) if meaning.is_outright else ("care", MATTERS)
         return hit.recipe not in stands and not saying(hit.text).is_danger
     if hit.recipe == MATTERS:
         return False
@@ -144,8 +140,7 @@ def is_withheld(cue: Cue, hit: Hit, sent: str, delicate: Mapping[str, str]) -> b
         return False
     if mark(cue.text) == "delicate" or (asks(cue.text) and any(ASKED[name].search(cue.text) for name in STATES)):
         return False
-    keywords = cue.once("keywords", lambda: words.keywords(cue.query, top_k=20))
-    return not any(word in text or word in understood for word in keywords if len(word) > 1)
+    return not any(word in text or word in understood for word in cue.keywords if len(word) > 1)
 
 
 def _hit(fact: Fact, recipe: str) -> Hit:

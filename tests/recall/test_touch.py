@@ -11,6 +11,7 @@ import pytest
 from moechat.cue import Cue
 from moechat.memory.core import Former
 from moechat.model import Fact, FactDraft
+from moechat.reading.saying import saying
 from moechat.recall import profile, touch
 from tests.houses import Home
 
@@ -30,7 +31,7 @@ def test_a_mood_is_low_where_it_is_told_or_danger_is_only_near_and_not_where_it_
         text for text in ("我撑不下去了", "消失就好了", "我今天好难过", "I feel so low today") if not is_low(text)
     ] == []
     assert [text for text in ("我不想活了", "我要自杀", "笑死我了", "what's the point", "你好") if is_low(text)] == []
-    assert touch.is_danger(Cue("我不想活了", NOW)) and not touch.is_danger(Cue("笑死我了", NOW))
+    assert saying("我不想活了").is_danger and not saying("笑死我了").is_danger
 
 
 FORMS = [
