@@ -174,7 +174,9 @@ class Agent:
         self.past = Past(roller)
         self.reflection = Reflector(
             self.store, self.layers.episodes, self.dense, prompts, behind, lambda: self.config.reflection,
-            lambda: _people(prompts, self.character),
+            lambda: prompts.fill(
+                "people", char=self.character.name, user=self.character.user_name, persona=self.character.persona
+            ),
         )  # fmt: skip
         eraser = Eraser(self.layers, self._contexts.save, lambda: self.config.backups.keep)
         self.back_up = eraser.back_up
@@ -265,8 +267,3 @@ class Agent:
         ):  # a file that cannot be written keeps no thread and no file open
             for close in (self.store.close, self.layers.close, self.jobs.close):
                 last.callback(close)
-
-
-def _people(prompts: Prompts, character: Character) -> str:
-    """Who the two are, as reflection is told."""
-    return prompts.fill("people", char=character.name, user=character.user_name, persona=character.persona)

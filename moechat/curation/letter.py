@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
@@ -91,7 +91,7 @@ def letter(layers: Layers) -> Letter:
     care = [fact for fact in mine if fact.draft.mark == "care"]
     always = [fact for fact in profile.known(layers.core) if fact.draft.entity == "user"]
     own = [fact for fact in mine if fact.by == "owner"]
-    of_you = [fact for fact in _once([*care, *always, *own, *mine]) if fact.id not in elsewhere]
+    of_you = [*{one.id: one for one in (*care, *always, *own, *mine) if one.id not in elsewhere}.values()]
 
     def told(text: str) -> str:
         return called.line(to_you(text, character.user_name))
@@ -153,7 +153,3 @@ def letter(layers: Layers) -> Letter:
 
 def _is_own(memory: Fact | Episode) -> bool:
     return memory.by != "author"
-
-
-def _once(facts: Iterable[Fact]) -> list[Fact]:
-    return list({fact.id: fact for fact in facts}.values())

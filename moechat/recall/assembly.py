@@ -43,6 +43,7 @@ FAR = ("below_threshold", "outside_span", "limit", "budget")  # So are hits drop
 HEADED = (
     "persona", "company", "boundaries", "profile", "overview", "news", *BLOCKS, "plans", *OF_NOW, "danger", "time",
 )  # fmt: skip
+AROUND = ("before_char", "after_char", "before_examples", "after_examples")
 _IN_PERSONA = ("persona", "personality", "scenario", "user_persona", "prompt")
 _WITH_MACROS = (*_IN_PERSONA, "system_prompt", "note")
 
@@ -109,9 +110,10 @@ def request(
     if asking.another(character.user_name):  # What is known of the user is told to nobody else as theirs.
         hits = [hit for hit in hits if hit.layer == "lore"]
     own_exchanges = [exchange for exchange in kept if exchange.speaker == asking.speaker]
+    templates = tuple((name, *layers.prompts.template(name)) for name in HEADED)
     return ChatRequest(
         messages, character, text, now, recollection.spans, recollection.empty_spans, recollection.unread_until,
-        hits, own_exchanges, _headings(character, layers.prompts), frozenset(rests_on),
+        hits, own_exchanges, _headings(templates, character.name, character.user_name), frozenset(rests_on),
         called=stable.name, days=round_, wishes=sent.wishes if sent else {}, others=others,
     )  # fmt: skip
 
@@ -159,14 +161,9 @@ def with_record(
     return replace(request, hits=hits, further=further, facts=drafts, plans=plans, rests_on=rests_on)
 
 
-def _headings(character: Character, prompts: Prompts) -> Collection[str]:
-    """How the blocks of a prompt begin: a model may say them back."""
-    templates = tuple((name, *prompts.template(name)) for name in HEADED)
-    return _headings_of(templates, character.name, character.user_name)
-
-
 @lru_cache(maxsize=64)
-def _headings_of(templates: Sequence[tuple[str, Path, str]], char: str, user: str) -> frozenset[str]:
+def _headings(templates: Sequence[tuple[str, Path, str]], char: str, user: str) -> frozenset[str]:
+    """How the blocks of a prompt begin: a model may say them back."""
     names = {"char": char, "user": user}
     return headings(filled(path, text, dict.fromkeys(TEMPLATES[name], "…") | names) for name, path, text in templates)
 
@@ -267,7 +264,7 @@ def assemble(
         message, after = sent.message, [_without_macros(one, macros) for one in sent.after]
         blocks += [prompts.fill("spoken")] if sent.spoken else []
         if sent.keeps_card:
-            own = [*there.all_around(), *stable]
+            own = [*(one for place in AROUND for one in there.system(place)), *stable]
             blocks = [*(one.content for one in own), *blocks]
             lead, behind = [], []
     notes = (*there.around.get("before_note", ()), *blocks, *there.around.get("after_note", ()))
@@ -321,19 +318,14 @@ def _persona(character: Character, prompts: Prompts) -> tuple[list[Message], lis
     names = character.names
     values = {key: getattr(character, key) for key in _IN_PERSONA}
     persona = prompts.fill("persona", **names, **values)
-    if character.system_prompt:
-        persona = _replaced(character, persona, prompts.fill("persona", **names, **dict.fromkeys(_IN_PERSONA, "")))
+    if character.system_prompt:  # It stands in the place of ours; what tells of the character and the user stays.
+        ours = prompts.fill("persona", **names, **dict.fromkeys(_IN_PERSONA, ""))
+        described = [paragraph for paragraph in persona.split("\n\n") if paragraph not in ours.split("\n\n")]
+        own = Macros({**names, "original": ours}).fill(character.system_prompt)
+        persona = "\n\n".join([own, *described])
     examples, colon = character.examples, ": " if character.language == "en" else "："
     if not isinstance(examples, str):
         who = {"user": character.user_name, "assistant": character.name, "system": ""}
         examples = "\n".join(f"{who[message.role]}{colon}{message.content}" for message in examples)
     examples = prompts.fill("examples", **names, examples=examples) if character.examples else ""
     return [Message("system", persona)] if persona.strip() else [], [Message("system", examples)] if examples else []
-
-
-def _replaced(character: Character, whole: str, ours: str) -> str:
-    """The persona with the card's own system prompt in the place of ours; what tells of the character and the user stays."""
-    original = ours.split("\n\n")
-    described = [paragraph for paragraph in whole.split("\n\n") if paragraph not in original]
-    names = character.names
-    return "\n\n".join([Macros({**names, "original": ours}).fill(character.system_prompt), *described])

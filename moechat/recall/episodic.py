@@ -245,17 +245,16 @@ class Episodic:
         shown = {*in_context, *(hit.id for hit in hits if hit.is_exchange)}
         events = [hit for hit in hits if hit.episode == "event"]
         exchanges = self.store.exchanges.of(list(dict.fromkeys(source for hit in events for source in hit.sources)))
-        return [self._with_words(hit, exchanges, shown) if hit.episode == "event" else hit for hit in hits]
-
-    def _with_words(self, hit: Hit, exchanges: Mapping[str, Exchange], shown: set[str]) -> Hit:
-        """An event with the exchanges of it that are not ``shown`` yet; they are from now on."""
-        rest = [exchanges[source] for source in hit.sources if source in exchanges and source not in shown]
-        if not rest:
-            return hit
-        shown.update(hit.sources)
-        whole = "\n".join([hit.text, *(exchange_text(one, *self.speakers) for one in rest)])
-        users = "\n".join([hit.text, *(exchange_text(replace(one, char=""), *self.speakers) for one in rest)])
-        return replace(hit, text=whole, shorter=(users, hit.text))
+        wide = []
+        for hit in hits:
+            sources = hit.sources if hit.episode == "event" else ()
+            if rest := [exchanges[source] for source in sources if source in exchanges and source not in shown]:
+                shown.update(sources)
+                whole = "\n".join([hit.text, *(exchange_text(one, *self.speakers) for one in rest)])
+                users = "\n".join([hit.text, *(exchange_text(replace(one, char=""), *self.speakers) for one in rest)])
+                hit = replace(hit, text=whole, shorter=(users, hit.text))
+            wide.append(hit)
+        return wide
 
     def _candidates(self, spans: Sequence[Span], recipe: str, matches: Sequence[EpisodeMatch]) -> Candidates:
         """The matches as hits. An exchange that several events tell of counts once, at its best."""

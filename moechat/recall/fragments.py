@@ -44,7 +44,8 @@ def passage(text: str, tokens: int, words: Sequence[str]) -> str:
 
     Every line keeps the name before it. Where something is left out stands an ellipsis.
     """
-    lines = [_sentences(line) for line in text.splitlines()]
+    labels = [(match[0] if (match := _LABEL.match(line)) else "", line) for line in text.splitlines()]
+    lines = [(label, _SENTENCE.findall(line[len(label) :])) for label, line in labels]
     folded = {(i, j): fold(sentence) for i, (_, own) in enumerate(lines) for j, sentence in enumerate(own)}
     worth = {place: sum(word in sentence for word in words) for place, sentence in folded.items()}
     chosen: set[tuple[int, int]] = set()
@@ -60,12 +61,6 @@ def passage(text: str, tokens: int, words: Sequence[str]) -> str:
         return _joined(lines, chosen)
     end = bisect_right(range(1, len(text)), tokens, key=lambda end: count_tokens(text[:end] + "…"))
     return text[: max(1, end)] + "…"
-
-
-def _sentences(line: str) -> tuple[str, list[str]]:
-    """The name before a line, and its sentences."""
-    label = match[0] if (match := _LABEL.match(line)) else ""
-    return label, _SENTENCE.findall(line[len(label) :])
 
 
 def _joined(lines: Sequence[tuple[str, list[str]]], chosen: set[tuple[int, int]]) -> str:
@@ -202,7 +197,8 @@ def event_line(episode: Episode, now: datetime, names: Names = NAMELESS, *, aged
     """
     event, language = episode.event, names.language
     time = dated(episode, now, language)
-    if time and aged and not _goes_on(event, now):
+    goes_on = event.happened is not None and event.happened[0] <= now < event.happened[1] - WHOLE_DAY
+    if time and aged and not goes_on:  # What has begun and lasts longer than today has no age.
         age = away(event.happened[0] if event.happened else episode.since, now, language)
         time = f"{time}（{age}）" if language == "zh" else f"{time} ({age})"
     parts = [part for part in (time, names.line(event.place)) if part]
@@ -221,11 +217,6 @@ def _status(event: Event, now: datetime) -> str:
         return event.status
     start, end = event.happened
     return "ahead" if start > now else "was_planned" if end < now else "planned"
-
-
-def _goes_on(event: Event, now: datetime) -> bool:
-    """Whether it has begun, and lasts longer than today."""
-    return event.happened is not None and event.happened[0] <= now < event.happened[1] - WHOLE_DAY
 
 
 def dated(episode: Episode, now: datetime, language: Language = "zh") -> str:

@@ -31,7 +31,7 @@ from moechat.memory.entities import Entities
 from moechat.memory.episodes import Episodes
 from moechat.memory.topics import Topics
 from moechat.memory.world_book import WorldBook
-from moechat.model import Embedder, Hit, Recollection
+from moechat.model import Hit, Recollection
 from moechat.reading.saying import mark, saying
 from moechat.recall import plans, touch
 from moechat.recall.episodic import Episodic
@@ -104,17 +104,12 @@ class Layers:
         name = serving.fingerprint if serving else ""
         with self._lock:
             if self._book is None or self._book[0] != name:
-                table = self._lore_table(serving) if serving else None
-                self._book = (name, WorldBook(self.character().folder / "data_base", serving, table))
+                own = self.character().folder
+                if serving and name not in self._lore_tables:
+                    folder = index_folder(own) / f"vectors-{name}" / LORE if is_writable(own) else None
+                    self._lore_tables[name] = VectorTable(folder, serving.dim)
+                self._book = (name, WorldBook(own / "data_base", serving, self._lore_tables.get(name)))
             return self._book[1]
-
-    def _lore_table(self, embedder: Embedder) -> VectorTable:
-        table = self._lore_tables.get(embedder.fingerprint)
-        if table is None:
-            own = self.character().folder
-            folder = index_folder(own) / f"vectors-{embedder.fingerprint}" / LORE if is_writable(own) else None
-            table = self._lore_tables[embedder.fingerprint] = VectorTable(folder, embedder.dim)
-        return table
 
     # ---- recall
 

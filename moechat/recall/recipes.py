@@ -80,6 +80,13 @@ class ConfiguredRecipes:
             hits = self.core.search(cue, top_k=agent.core_top_k, threshold=floor("profile"), former=True)
             return hits if touch.touches_facts(cue, hits, (), floor("profile")) else []
 
+        def stream(cue: Cue) -> Candidates:
+            """Where something of the past belongs to the cue: the diary has it, or facts name it."""
+            hits = self.episodic.stream(cue, config.recall.stream, threshold=floor("stream"), spans=within(cue))
+            if self.diary.judged(cue, floor("events")).belongs or associated(cue):
+                return hits
+            return [(hit, why or "below_threshold") for hit, why in hits]
+
         def profile(cue: Cue) -> Candidates:
             belong = touch.touches_facts(cue, near(cue), associated(cue), floor("profile"))
             return [(hit, "" if belong else "below_threshold") for hit in near(cue)]
@@ -90,9 +97,7 @@ class ConfiguredRecipes:
         runs: dict[str, Callable[[Cue], Candidates]] = {
             "by_time": lambda cue: self.diary.by_time(cue, threshold=floor("by_time"), check=agent.is_check_memorys),
             "events": lambda cue: self.diary.events(cue, threshold=floor("events")),
-            "stream": lambda cue: self._of_the_past(
-                cue, associated, self.episodic.stream(cue, config.recall.stream, threshold=floor("stream"), spans=within(cue))
-            ),
+            "stream": stream,
             "association": lambda cue: self.episodic.association(
                 cue, within(cue), all_events=recipes.association.all_events
             ),
@@ -123,12 +128,6 @@ class ConfiguredRecipes:
             for name, settings in recipes.items()
             if settings.enabled and on[LAYERS[name]]
         ]
-
-    def _of_the_past(self, cue: Cue, facts_named: Callable[[Cue], list[Hit]], candidates: Candidates) -> Candidates:
-        """Candidates that come where something of the past belongs to the cue: the diary has it, or facts name it."""
-        if self.diary.judged(cue, self.threshold("events")).belongs or facts_named(cue):
-            return candidates
-        return [(hit, why or "below_threshold") for hit, why in candidates]
 
     def _judged(self, cue: Cue) -> list[Judgement]:
         return cue.once("book", lambda: self.book().judged(cue.text, cue.scene))

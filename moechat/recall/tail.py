@@ -235,7 +235,6 @@ class PromptTail:
 # ---- where the author's words stand. An entry of a book of another program may name a place: around the persona, around the
 # examples, around what is recalled, or a number of messages before the end. All others stand in the block of the world.
 
-AROUND = ("before_char", "after_char", "before_examples", "after_examples")
 ROLES = ("assistant", "user", "system")  # In this order at one depth.
 
 
@@ -253,10 +252,6 @@ class Placed:
         """The words at a place, as a message."""
         words = self.around.get(place)
         return [Message("system", "\n\n".join(words))] if words else []
-
-    def all_around(self) -> list[Message]:
-        """What stands around persona and examples, where neither is told."""
-        return [message for place in AROUND for message in self.system(place)]
 
     def at(self, depth: int) -> list[Message]:
         """What stands this number of messages before the end."""

@@ -117,7 +117,8 @@ def _ground(
     return {
         "layer": _place(row)[0], "recipe": row.get("recipe", USUAL_RECIPE), "id": row.get("id", ""),
         "time": memory.time.isoformat() if memory.time else "", "text": memory.text, "score": row.get("score", 0.0),
-        "words": _shared(asked_words, memory.spaced), "features": row.get("features", {}),
+        "words": [word for word in asked_words if (f" {stem(word)}" if word.isascii() else word) in memory.spaced],
+        "features": row.get("features", {}),
         "span": _phrase(row.get("span"), phrases), "sources": list(memory.sources), "kind": memory.kind,
     } | ({"why": row["why"]} if "why" in row else {}) | dropped  # fmt: skip
 
@@ -127,11 +128,6 @@ def _phrase(span: object, phrases: Sequence[str]) -> str:
     if isinstance(span, int):
         return phrases[span] if 0 <= span < len(phrases) else ""
     return str(span or "")
-
-
-def _shared(asked_words: Sequence[str], spaced: str) -> list[str]:
-    """The words that stand in a text, the Latin ones in any of their forms."""
-    return [word for word in asked_words if (f" {stem(word)}" if word.isascii() else word) in spaced]
 
 
 class TalkPath:
@@ -169,15 +165,11 @@ class TalkPath:
         start = tree.leaf(self._name) if before is None else tree.parents.get(before)
         ids = list(itertools.islice((id_ for id_ in tree.ancestors(start) if self._is_there(id_)), count))
         rows = self.shown(ids[::-1])
-        if len(rows) < count and self._has_older_talk:
+        # What day files of an older program hold comes before the first talk.
+        if len(rows) < count and not self._name and self.store is self._layers.store:
             first = rows[0].exchange.at if rows else (self.store.exchanges.get(before).at if before else None)
             rows = [Shown(e, ()) for e in self._layers.diary.unlogged(first, count - len(rows))] + rows
         return rows
-
-    @property
-    def _has_older_talk(self) -> bool:
-        """Whether what day files of an older program hold comes before this talk."""
-        return not self._name and self.store is self._layers.store
 
     def stands(self, id_: str) -> bool:
         """Whether an exchange is there and was not taken back."""

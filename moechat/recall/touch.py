@@ -185,12 +185,8 @@ def parts(text: str) -> list[str]:
     pieces = [piece for part in pieces if re.search(r"\w", piece := part.strip(" ,，。."))]
     if not 2 <= len(pieces) <= MOST_PARTS or any(map(_FORMS["tells_on"].search, pieces)):
         return []
-    return pieces if all(asks_by_form(piece) and _stands(piece) for piece in pieces) else []
-
-
-def _stands(text: str) -> bool:
-    """Whether a message says what it is about."""
-    return len(_matter(text)) > (MOST_OWN if _points_back(text) else 0)
+    stands = (len(_matter(piece)) > (MOST_OWN if _points_back(piece) else 0) for piece in pieces)
+    return pieces if all(map(asks_by_form, pieces)) and all(stands) else []
 
 
 def _matter(text: str) -> list[str]:
