@@ -248,12 +248,6 @@ def group(draft: FactDraft, user_name: str = "", character_name: str = "") -> st
     return f"{whose}.{'attribute' if draft.kind == 'boundary' else draft.kind}"
 
 
-def names_pattern(names: Sequence[str]) -> re.Pattern[str]:
-    """Finds what a description is not searched by: the two names, and the "the user" that it begins with."""
-    parts = [association.name_pattern(name) for name in names if len(name) > 1]
-    return re.compile("|".join([r"^\s*(?:用户|the user\b)", *parts]), re.IGNORECASE)
-
-
 @dataclass(frozen=True, slots=True)
 class FiledFact:
     """What is worked out once of a fact, under a number of its own."""
@@ -281,7 +275,9 @@ class FiledFacts:
         self._contained = contained or Containment()
         names = tuple(filter(None, (user_name.strip(), character_name.strip())))
         self.never = NEVER_SEARCHED | frozenset(map(words.fold, names))
-        self._pattern = names_pattern(names)
+        # What a description is not searched by: the two names, and the "the user" that it begins with.
+        parts = [association.name_pattern(name) for name in names if len(name) > 1]
+        self._unsearched = re.compile("|".join([r"^\s*(?:用户|the user\b)", *parts]), re.IGNORECASE)
         self._next = count()
         self._by_id: dict[str, FiledFact] = {}
         self.fields: dict[Field, Substrings] = {name: Substrings() for name in get_args(Field)}
@@ -312,7 +308,7 @@ class FiledFacts:
         texts: dict[Field, str] = {
             "keyword": draft.keyword,
             "entity_name": draft.entity if others else "",
-            "description": self._pattern.sub(" ", text),
+            "description": self._unsearched.sub(" ", text),
         }
         filed_under = frozenset(map(words.fold, (draft.entity, draft.keyword, draft.target)))
         names = {draft.entity, draft.target} if draft.kind == "relation" else {draft.entity}

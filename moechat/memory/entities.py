@@ -11,7 +11,7 @@ character are in half of all facts and are never searched.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -54,20 +54,16 @@ class Plan:
     named: tuple[str, ...] = ()
 
 
-def _groups(table: str) -> tuple[str, ...]:
-    return tuple(table.split())
-
-
 def _labels(table: Mapping[str, str]) -> dict[str, str]:
     return {name: label for label, names in table.items() for name in names.split()}
 
 
-_USERS = _groups("user.attribute user.relation")
-_OTHERS = _groups(
-    "character.attribute particular.attribute generic.attribute"
-    " character.relation particular.bound particular.relation generic.bound generic.relation"
+_USERS = tuple("user.attribute user.relation".split())
+_OTHERS = tuple(
+    "character.attribute particular.attribute generic.attribute "
+    "character.relation particular.bound particular.relation generic.bound generic.relation".split()
 )
-_OF_THE_TWO = _groups("user.relation character.relation particular.bound generic.bound")
+_OF_THE_TWO = tuple("user.relation character.relation particular.bound generic.bound".split())
 _V23_LABELS = {
     "用户属性": "user.attribute",
     "与主体和客体的关系": "user.relation character.relation particular.bound generic.bound",
@@ -209,7 +205,7 @@ class EntityIndex:
             numbers = np.concatenate([hits[name][1] for name in stage.fields])
             here = np.zeros(len(self.facts), dtype=bool)
             here[rows] = True
-            here &= left & self._of(stage.groups)
+            here &= left & np.array([whose in stage.groups for whose in self._groups], dtype=bool)
             left &= ~here
             room = None if limit is None else max(limit - len(matches), 0)
             chosen = np.flatnonzero(here)[::-1][:room]
@@ -241,9 +237,6 @@ class EntityIndex:
         every = [np.concatenate(parts) for parts in zip(*hits.values(), strict=True)]
         matched = _matched(chosen, every[0], every[1], search_words)
         return [self._match(int(row), plan, float(scores[row]), matched[int(row)], 0) for row in chosen]
-
-    def _of(self, groups: Collection[str]) -> np.ndarray:
-        return np.array([whose in groups for whose in self._groups], dtype=bool)
 
     def _match(self, row: int, plan: Plan, score: float, matched: tuple[str, ...], stage: int) -> FactMatch:
         fact, whose = self.facts[row], self._groups[row]

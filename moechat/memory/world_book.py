@@ -153,12 +153,12 @@ def _all_entries(files: dict[str, LoreFile]) -> tuple[Lore, ...]:
     """Those that say the same under the same keys count once, in the file that comes first: a card often embeds the book that
     lies beside it."""
     first: dict[object, str] = {}
-    enabled = ((name, entry) for name, file in files.items() for entry in file.kept if entry.enabled)
-    return tuple(entry for name, entry in enabled if first.setdefault(_said(entry), name) == name)
-
-
-def _said(entry: Lore) -> tuple[object, ...]:
-    return frozenset(entry.keys), entry.text.strip(), not entry.keys and entry.keyword
+    entries = []
+    for name, entry in ((name, entry) for name, file in files.items() for entry in file.kept if entry.enabled):
+        says = frozenset(entry.keys), entry.text.strip(), not entry.keys and entry.keyword
+        if first.setdefault(says, name) == name:
+            entries.append(entry)
+    return tuple(entries)
 
 
 def _repeats(folder: Path, files: dict[str, LoreFile], entries: Collection[Lore]) -> Iterator[DataError]:
