@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -246,92 +246,86 @@ class CoreMemory:
         """
         now, is_model = self.view(), understanding.by != "rules"
         citing = self._store.findings.fact_book().citing(replacing) if is_model else []
-        earlier = [f for f in citing if f.draft.kind not in APART and not is_known(f, replacing)]
+        earlier = {f.id: f for f in citing if f.draft.kind not in APART and not is_known(f, replacing)}
         return _Learning(  # what the rules read there before gives way to them
             lambda draft: [one for one in now.rivals(draft) if is_model or is_known(one, replacing)],
             earlier, now.by_id, understanding, at,
         ).result()  # fmt: skip
 
 
+@dataclass(frozen=True)
 class _Learning:
     """One understanding against the facts that are known: ``known_rivals`` gives those that a draft may restate or
-    contradict. ``earlier`` are those that were found in the same exchanges, ``current`` all that hold, by id."""
+    contradict. ``earlier`` are those that were found in the same exchanges, ``current`` all that hold, both by id."""
 
-    def __init__(
-        self,
-        known_rivals: Callable[[FactDraft], Sequence[Fact]],
-        earlier: Sequence[Fact],
-        current: Mapping[str, Fact],
-        understanding: Understanding,
-        at: Mapping[str, datetime],
-    ) -> None:
-        self._known_rivals, self._current = known_rivals, current
-        self._earlier = {fact.id: fact for fact in earlier}
-        self._same_words = {fact.text: fact for fact in earlier}
-        self._understanding, self._at = understanding, at
-        self._changed: dict[str, Fact] = {}
-        self._restated: dict[str, list[str]] = {}
+    known_rivals: Callable[[FactDraft], Sequence[Fact]]
+    earlier: Mapping[str, Fact]
+    current: Mapping[str, Fact]
+    understanding: Understanding
+    at: Mapping[str, datetime]
+    changed: dict[str, Fact] = field(default_factory=dict)
+    restated: dict[str, list[str]] = field(default_factory=dict)
 
     def result(self) -> tuple[list[Fact], dict[str, list[str]]]:
-        for draft in self._understanding.facts:
+        for draft in self.understanding.facts:
             if draft.kind == "ruling":
                 self._rule(draft)
             else:
                 self._learn(draft)
-        return list(self._changed.values()), self._restated
+        return list(self.changed.values()), self.restated
 
     def _rule(self, draft: FactDraft) -> None:
         """A ruling is about the facts that it names, and about what says the same."""
-        ids = dict.fromkeys(self._understanding.replaces.get(draft, ()))
-        ruled = [self._current[id_] for id_ in ids if id_ in self._current]
-        others = [fact for old in ruled for fact in self._known_rivals(old.draft) if fact.by not in ("owner", "author")]
+        ids = dict.fromkeys(self.understanding.replaces.get(draft, ()))
+        ruled = [self.current[id_] for id_ in ids if id_ in self.current]
+        others = [fact for old in ruled for fact in self.known_rivals(old.draft) if fact.by not in ("owner", "author")]
         ids |= {fact.id: None for fact in others if any(relation(fact.draft, old.draft) == "same" for old in ruled)}
-        since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
+        since = max((self.at[source] for source in draft.sources if source in self.at), default=None)
         if since is not None:
             id_ = derived_id(draft.text, draft.sources)
-            if (there := self._changed.get(id_)) is not None:  # the same words end several
+            if (there := self.changed.get(id_)) is not None:  # the same words end several
                 ids |= dict.fromkeys(there.supersedes)
                 draft = replace(draft, mark=draft.mark or there.draft.mark)
-            self._changed[id_] = Fact(id_, since, draft, tuple(ids), self._understanding.by)
+            self.changed[id_] = Fact(id_, since, draft, tuple(ids), self.understanding.by)
 
     def _learn(self, draft: FactDraft) -> None:
-        same_words = self._same_words.get(draft.text)
-        doubtful, replaced = draft in self._understanding.doubtful, self._understanding.replaces.get(draft, ())
-        refined = next((self._earlier[id_] for id_ in replaced if id_ in self._earlier), None)
+        same_words = {fact.text: fact for fact in self.earlier.values()}.get(draft.text)
+        doubtful, replaced = draft in self.understanding.doubtful, self.understanding.replaces.get(draft, ())
+        refined = next((self.earlier[id_] for id_ in replaced if id_ in self.earlier), None)
         apart = {*replaced, *([same_words.id] if same_words else [])}
-        facts = {fact.id: fact for fact in self._known_rivals(draft)} | self._changed
+        facts = {fact.id: fact for fact in self.known_rivals(draft)} | self.changed
         others = [(one, relation(draft, one.draft)) for one in reversed(facts.values()) if one.id not in apart]
         there = next((one for one, how in others if how == "same"), None)
         old, is_new = [there] if there else [one for one, how in others if how == "supersedes"], there is None
         if there and not same_words:
-            if there.id in self._changed:
+            if there.id in self.changed:
                 return
-            if there.id not in self._earlier:
+            if there.id not in self.earlier:
                 if not doubtful:
-                    self._restated.setdefault(there.id, []).extend(draft.sources)
+                    self.restated.setdefault(there.id, []).extend(draft.sources)
                 return
             if there.by != "rules" or doubtful:  # Two who read the same confirm each other.
-                self._changed[there.id] = replace(self._earlier[there.id], confirmed=True)
+                self.changed[there.id] = replace(self.earlier[there.id], confirmed=True)
                 return
             refined = refined or there  # the model says better what the rules read
-        since = max((self._at[source] for source in draft.sources if source in self._at), default=None)
+        since = max((self.at[source] for source in draft.sources if source in self.at), default=None)
         if since is None or any(_stands_above(fact, draft, since) for fact in old):
             return
         links = [fact.id for fact in old if fact.since <= since] if is_new and not doubtful else []
         links += [id_ for id_ in replaced if not (same_words and same_words.id == id_)]
         links += [refined.id] if refined and refined is not same_words else []
         new = self._fact(draft, since, same_words, links)
-        self._changed[new.id] = replace(new, confirmed=False) if doubtful and same_words is None else new
+        self.changed[new.id] = replace(new, confirmed=False) if doubtful and same_words is None else new
         # If an older exchange is understood late (it was corrected, say), what was said since then stands.
         for newer in old if is_new and not doubtful else ():
             if newer.since > since and newer.by not in ("owner", "author"):
-                self._changed[newer.id] = replace(newer, supersedes=tuple(dict.fromkeys((*newer.supersedes, new.id))))
+                self.changed[newer.id] = replace(newer, supersedes=tuple(dict.fromkeys((*newer.supersedes, new.id))))
 
     def _fact(self, draft: FactDraft, since: datetime, same_words: Fact | None, links: Sequence[str]) -> Fact:
-        by = self._understanding.by
+        by = self.understanding.by
         if same_words is None:
             return Fact(derived_id(draft.text, draft.sources), since, draft, tuple(dict.fromkeys(links)), by)
-        same_words = self._changed.get(same_words.id, same_words)
+        same_words = self.changed.get(same_words.id, same_words)
         sources = tuple(dict.fromkeys((*same_words.draft.sources, *draft.sources)))
         links = tuple(dict.fromkeys((*same_words.supersedes, *links)))
         return replace(same_words, draft=replace(draft, sources=sources), by=by, confirmed=True, supersedes=links)
