@@ -20,7 +20,7 @@ from moechat.language import words
 from moechat.memory.diary_index import DiaryIndex
 from moechat.memory.diary_vectors import DiaryVectors
 from moechat.memory.episodes import Episodes
-from moechat.model import Candidates, Episode, Exchange, Hit, Key, LateHit
+from moechat.model import Candidates, Episode, Exchange, Hit, LateHit
 from moechat.store.kinds import Store
 from moechat.turn import exchange_text
 from moechat.when import Span
@@ -39,19 +39,13 @@ WRITTEN_FIRST = 3  # Events of an asked time that no exchange tells of; they sta
 class DiaryMatch(NamedTuple):
     """One side of an exchange that a search found."""
 
-    key: Key
-    make: Callable[[int, Mapping[str, Any]], Hit]
-    number: int
+    hit: LateHit
     inside: Span | None
     """The asked span that it was said or happened in."""
     relevant: bool
     """Whether it passes the floor under what enters a prompt unasked."""
     near: bool
     """Whether it is about the same by meaning, or has the words."""
-
-    def late(self, **changes: Any) -> LateHit:
-        """Its hit, with ``changes``."""
-        return LateHit(self.key, self.make, self.number, changes)
 
 
 class _Judged(NamedTuple):
@@ -111,7 +105,7 @@ class Diary:
         matches = [match for match in self._matches(cue, threshold) if match.inside is not None]
         spoken: Candidates = [
             (
-                match.late(recipe="by_time", span=match.inside),
+                replace(match.hit, changes={"recipe": "by_time", "span": match.inside}),
                 "below_threshold" if check and not match.near else "",
             )
             for match in matches
@@ -148,10 +142,8 @@ class Diary:
         spans = self.required_spans(cue, threshold)
         elsewhere = set() if spans or not asked_spans(cue) else self._elsewhere(cue, threshold)
         for match in self._matches(cue, threshold):
-            outside = match.inside is None and (bool(spans) or (bool(elsewhere) and match.key[1] not in elsewhere))
-            candidates.append(
-                (match.late(), "outside_span" if outside else "" if match.relevant else "below_threshold")
-            )
+            outside = match.inside is None and (bool(spans) or (bool(elsewhere) and match.hit.id not in elsewhere))
+            candidates.append((match.hit, "outside_span" if outside else "" if match.relevant else "below_threshold"))
         return candidates
 
     def required_spans(self, cue: Cue, threshold: float) -> list[Span]:
@@ -167,7 +159,7 @@ class Diary:
             matches = [match for match in self._matches(cue, threshold) if match.relevant]
             if not cue.matter or any(match.inside for match in matches):
                 return set()
-            return set(list(dict.fromkeys(match.key[1] for match in matches))[:ELSEWHERE])
+            return set(list(dict.fromkeys(match.hit.id for match in matches))[:ELSEWHERE])
 
         return cue.once(f"elsewhere {threshold}", find)
 
@@ -205,7 +197,8 @@ class Diary:
             if inside is None and is_ranked and tells[i]:
                 inside = spans[0]  # its words tell of that time
             judged = (relevant[i], near[i]) if is_ranked else (False, False)
-            matches.append(DiaryMatch(("diary", exchange.id, SIDES[side]), make, len(places), inside, *judged))
+            hit = LateHit(("diary", exchange.id, SIDES[side]), make, len(places))
+            matches.append(DiaryMatch(hit, inside, *judged))
             exchanges.append(exchange)
             sides.append(side)
             places.append(i)
@@ -266,8 +259,8 @@ class Diary:
                 if inside or (share and not is_repeat):
                     make = _FoundSides([exchange], [side], partial(_literal, share, shared)).hit
                     has_words = share >= LITERAL_SHARE
-                    key: Key = ("diary", node.id, SIDES[side])
-                    matches.append((share, DiaryMatch(key, make, 0, inside, has_words, has_words)))
+                    hit = LateHit(("diary", node.id, SIDES[side]), make, 0)
+                    matches.append((share, DiaryMatch(hit, inside, has_words, has_words)))
         return [match for _, match in sorted(matches, key=lambda scored: -scored[0])]
 
     def day(self, span: Span) -> list[Exchange]:
