@@ -61,7 +61,7 @@ class Doc:
 
 
 class HybridIndex:
-    """Disposable: when ``stale`` or when ``documents()`` lacks some, add what is missing from the record.
+    """Disposable: when ``documents()`` lacks some, add what is missing from the record.
 
     ``vectors`` holds at position doc the vector of the document's text alone; the question's vector is best made of
     ``without_names(text)``: who is meant is matched here, and a name in a short text drowns its meaning. ``folder``
@@ -73,7 +73,6 @@ class HybridIndex:
         self.vectors, self.folder = vectors, folder
         self.weights: Mapping[str, float] | None = None
         self.lexical = LexicalIndex(folder / "words" if folder else None)
-        self.stale = self.lexical.stale
         self.lock = threading.RLock()
         self.speakers: list[str] = []
         """Everybody who said something."""
@@ -81,7 +80,7 @@ class HybridIndex:
         self.columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
         self._order: Order | None = None
         self._dated: Ints | None = None
-        if folder is not None:
+        if folder is not None and folder.exists():
             self._open(folder)
 
     def documents(self) -> Ints:
@@ -147,7 +146,6 @@ class HybridIndex:
             names = {"speakers": np.array(self.speakers, np.str_), "talks": np.array(self._talks, np.str_)}
             np.savez(self.folder / "columns.new.npz", allow_pickle=False, **names, **self.columns)
             (self.folder / "columns.new.npz").replace(self.folder / "columns.npz")
-            self.stale = False
 
     def order(self) -> Order:
         """The documents in the order of time."""
@@ -166,9 +164,6 @@ class HybridIndex:
     def _open(self, folder: Path) -> None:
         """Keep what both files hold: words and columns are written one after the other, and a crash may part them. What is
         damaged, or another version's, is made anew."""
-        if not folder.exists():
-            self.stale = True
-            return
         try:
             if self.lexical.stale:
                 raise ValueError("its words cannot be read")
@@ -178,7 +173,7 @@ class HybridIndex:
             disk.clear(folder)
             self.lexical = LexicalIndex(folder / "words")
             self.columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
-            self.speakers, self._talks, self.stale = [], [], True
+            self.speakers, self._talks = [], []
 
     def _load(self, folder: Path) -> None:
         with (folder / "columns.npz").open("rb") as raw, np.load(raw, allow_pickle=False) as file:

@@ -77,7 +77,10 @@ class LexicalIndex:
         self._tail = Tail()
         self._generation = 0
         if folder is not None:
-            self.refresh()
+            try:
+                self._open(folder)
+            except Exception:  # noqa: BLE001 - NumPy raises what it likes over a damaged header
+                self.stale = True
 
     @property
     def count(self) -> int:
@@ -210,7 +213,6 @@ class LexicalIndex:
         temporary.write_text(json.dumps(manifest), encoding="utf-8")
         temporary.replace(self.folder / "manifest.json")
         _sweep(self.folder, manifest)
-        self.stale = False
 
     def compact(self) -> None:
         """Leave nothing of what was removed. What stays is not touched, unless most of its segment has gone."""
@@ -228,26 +230,6 @@ class LexicalIndex:
             with suppress(OSError, ValueError, KeyError, TypeError):
                 manifest = json_value((self.folder / "manifest.json").read_text(encoding="utf-8"))
                 self._generation = max(self._generation, int(manifest["generation"]))
-
-    def refresh(self) -> None:
-        """Read what another process has written since; what was added here and not flushed is given up."""
-        assert self.folder is not None
-        try:
-            manifest = json_value((self.folder / "manifest.json").read_text(encoding="utf-8"))
-            if manifest["format"] != FORMAT:
-                raise ValueError("another format")
-            if manifest["generation"] == self._generation:
-                return
-            self._load(manifest)
-        except Exception:  # noqa: BLE001 - NumPy raises what it likes over a damaged header
-            self.clear()
-            self.stale = True
-
-    def clear(self) -> None:
-        """Forget everything, here; the files go with the next flush."""
-        self._terms, self._names = {}, []
-        self._df, self._length = np.zeros(1024, np.int32), 0
-        self._frozen, self._tail = [], Tail()
 
     def _freeze(self) -> None:
         if self._tail.size:
@@ -296,22 +278,21 @@ class LexicalIndex:
             hits = hits[np.argpartition(-score[hits], limit)[:limit]] if limit else hits[:0]
         return segment.docs[hits], score[hits]
 
-    def _load(self, manifest: dict[str, Any]) -> None:
-        assert self.folder is not None
-        generation, count = int(manifest["generation"]), int(manifest["terms"])
-        names = (self.folder / f"terms-{generation}.txt").read_text(encoding="utf-8").split("\n")[:-1][:count]
-        df = np.load(self.folder / f"df-{generation}.npy", allow_pickle=False)
+    def _open(self, folder: Path) -> None:
+        """Read what was flushed: all of it, or nothing."""
+        manifest = json_value((folder / "manifest.json").read_text(encoding="utf-8"))
+        if manifest["format"] != FORMAT:
+            raise ValueError("another format")
+        generation, count, length = (int(manifest[name]) for name in ("generation", "terms", "length"))
+        names = (folder / f"terms-{generation}.txt").read_text(encoding="utf-8").split("\n")[:-1][:count]
+        df = np.concatenate([np.load(folder / f"df-{generation}.npy", allow_pickle=False), self._df])
         segments = [
-            Segment.open(self.folder, name, dead)
-            for name, dead in zip(manifest["segments"], manifest["dead"], strict=True)
+            Segment.open(folder, name, dead) for name, dead in zip(manifest["segments"], manifest["dead"], strict=True)
         ]
-        if len(names) != count or len(df) != count:
+        if len(names) != count or len(df) != count + len(self._df):
             raise ValueError("the vocabulary is damaged")
-        self.clear()
         self._names, self._terms = names, {name: term for term, name in enumerate(names) if name}
-        self._df = np.concatenate([df, np.zeros(1024, np.int32)])
-        self._length, self._frozen = int(manifest["length"]), segments
-        self._generation, self.stale = generation, False
+        self._df, self._length, self._frozen, self._generation = df, length, segments, generation
 
 
 def _sweep(folder: Path, manifest: Mapping[str, Any]) -> None:

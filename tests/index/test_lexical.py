@@ -121,18 +121,6 @@ def test_what_was_flushed_is_there_again(tmp_path: Path):
     assert found(again, "a d") == pytest.approx(slow(TEXTS, "a d"), rel=1e-5)
 
 
-def test_another_reader_sees_what_was_flushed_after_refresh(tmp_path: Path):
-    writer = filled(folder=tmp_path)
-    writer.flush()
-    reader = LexicalIndex(tmp_path)
-    writer.add(9, ["new"])
-    writer.remove([1])
-    writer.flush()
-    reader.refresh()
-    assert reader.documents().tolist() == [2, 3, 5, 8, 9]
-    assert found(reader, "new").keys() == {9}
-
-
 def test_a_folder_without_an_index_is_stale_and_empty(tmp_path: Path):
     index = LexicalIndex(tmp_path / "nothing")
     assert index.stale
