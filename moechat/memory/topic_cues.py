@@ -136,6 +136,13 @@ def likeness(cue: Cue, view: EpisodeView) -> NDArray[np.float64] | None:
     return kept[1]
 
 
+def sharing(view: EpisodeView, telling: Sequence[str]) -> dict[int, list[str]]:
+    """``by_keyword`` of a view, those that share most words first, then the newest; without a word that more than ``COMMON``
+    have."""
+    shared = view.by_keyword([word for word in telling if len(view.with_keyword(word)) <= COMMON])
+    return {i: shared[i] for i in sorted(shared, key=lambda i: (-len(shared[i]), -view.since[i], -i))}
+
+
 def surest(ways: Sequence[Led]) -> list[Led]:
     """Each topic once, the surest first; not the parent of one, which comes with it."""
     best: dict[str, Led] = {}
@@ -154,12 +161,8 @@ def by_table(tree: TopicTable, cue: Cue, moves: Moves = ()) -> list[Led]:
 
 def _by_words(view: EpisodeView, moves: Moves, cue: Cue) -> list[Led]:
     """Topics of the slices whose keywords, subject or object the message has."""
-    meeting: dict[int, list[str]] = {}
-    for word in words.keywords(cue.text):
-        places = view.with_keyword(word).tolist()
-        for place in places if len(places) <= COMMON else ():
-            meeting.setdefault(place, []).append(word)
-    best = sorted(meeting, key=lambda i: (-len(meeting[i]), -view.since[i], -i))[:FROM_SLICES]
+    meeting = sharing(view, words.keywords(cue.text))
+    best = list(meeting)[:FROM_SLICES]
     return [
         Led(path, BY_WORDS, tuple(meeting[i]))
         for i, path in zip(best, _topics_of(view, best, moves), strict=True)

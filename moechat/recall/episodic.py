@@ -24,7 +24,7 @@ from moechat.index.vectors import meets
 from moechat.language import words
 from moechat.memory import stream
 from moechat.memory.episodes import Episodes, EpisodeView
-from moechat.memory.topic_cues import likeness
+from moechat.memory.topic_cues import likeness, sharing
 from moechat.memory.topics import RecalledSlice, Topics
 from moechat.model import Candidates, Episode, Exchange, Hit
 from moechat.reading.matter import LEAST, LIKELY, OpenMatter, still_open
@@ -44,7 +44,6 @@ MOST_GRAVE = 200  # So many of the events that matter most are looked at.
 DOUBTED, MOST_DOUBTED = 0.45, 2
 DEPTH = 30  # Candidates that a recipe hands over (n_count of seed 000).
 SHARED = 2  # So many keywords of an event that a model wrote are no chance.
-COMMON = 100  # A word that more episodes than this have tells none of them from the others.
 MOST_READ = 400  # Characters of a message in which words are looked for that associate.
 LONGEST_NAME = 24
 SPEAKERS = ("用户", "user", "the user", "角色", "character", "i", "you", "我", "你")
@@ -161,12 +160,8 @@ class Episodic:
         view = self.episodes.view(cue.now)
         names = {name.casefold() for name in (*self.speakers, *SPEAKERS)}
         named = cue.once("named", lambda: _whole_words(cue.query, lambda word: bool(self.episodes.with_keyword(word))))
-        shared: dict[int, dict[str, None]] = {}
-        for word in named:
-            places = view.with_keyword(word).tolist() if word not in names else []
-            for place in places if len(places) <= COMMON else ():
-                shared.setdefault(place, {})[word] = None
-        best = sorted(shared, key=lambda i: (-len(shared[i]), -view.since[i], -i))
+        shared = sharing(view, [word for word in named if word not in names])
+        best = list(shared)
         matches = []
         for i, episode in view.each(best if not all_events else best[:DEPTH]):
             count = float(len(shared[i]))

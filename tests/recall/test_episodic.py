@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from moechat.cue import Cue
 from moechat.language.words import count_tokens
 from moechat.memory.episodes import Episodes
+from moechat.memory.topic_cues import COMMON
 from moechat.model import Episode, Event, Hit, Recollection
-from moechat.recall.episodic import COMMON, DEPTH
+from moechat.recall.episodic import DEPTH
 from moechat.recall.pipeline import Budget, Recipe, recall
 from moechat.settings.schema import StreamSettings
 from tests.houses import Home, moment
