@@ -1,5 +1,6 @@
 """Days that come round: birthdays, weddings, deaths, the first talk, festivals that were talked of before, and what was said on
-this day of another year. Each follows from a fact, an event or an exchange that is there, and is gone with it.
+this day of another year; and those that a message names though only memory knows them (``Anchors``). Each follows from a fact,
+an event or an exchange that is there, and is gone with it.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
-from functools import lru_cache
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
 
 from moechat import when
+from moechat.clock import local
 from moechat.containment import NamedText
 from moechat.cue import Cue
 from moechat.language import words
@@ -22,7 +24,7 @@ from moechat.memory.contradiction import entity, keyword_class
 from moechat.memory.core import CoreMemory
 from moechat.memory.episodes import Episodes
 from moechat.memory.unranked import shown_lately
-from moechat.model import Episode, Event, FactDraft, Hit
+from moechat.model import Episode, Event, Fact, FactDraft, Hit
 from moechat.reading.matter import matter
 from moechat.sentences import sentence
 from moechat.store.kinds import Store
@@ -251,3 +253,65 @@ def _called(festival: str, *languages: str) -> Iterable[str]:
     tables = (table(language)["festivals"].items() for language in languages or ("zh", "en"))
     called = [word for words_of in tables for word, meaning in words_of if meaning == festival]
     return [one for word in called for one in (word, f"{word}节")[: 1 + has_han(word)]]
+
+
+# ---- days that a message names: 我生日那天, 我们第一次聊天, 上次吵架那天 (see ``when.resolve``, anchors)
+
+_SELF = ("我", "me", "my", "i")
+_NAMING = {"birthday": ("生日", "birthday", "born"), "anniversary": ("纪念日", "anniversary")}
+_TALKING = ("聊天", "聊", "说话", "见面", "认识", "相遇", "chat", "talk", "met", "meet", "spoke")
+_SAME_TALK = timedelta(hours=1)  # 上次聊天 does not mean the talk that is going on.
+Moments = tuple[datetime, datetime]
+
+
+class Anchors:
+    """What core memory and the diary know of times; None where they do not."""
+
+    def __init__(self, core: CoreMemory, store: Store) -> None:
+        self._core, self._store = core, store
+
+    def resolve(self, anchor: str) -> Moments | None:
+        """``kind:what`` → first and last moment, in the configured zone."""
+        kind, _, what = anchor.partition(":")
+        match kind:
+            case "birthday" | "anniversary":
+                return self._day_in_fact(_NAMING[kind], what)
+            case "first" | "last":
+                return self._day_said(what, last=kind == "last")
+            case "event":
+                return self._day_happened(what) or self._day_said(what, last=True)
+        return None
+
+    def _day_in_fact(self, named: Sequence[str], whose: str) -> Moments | None:
+        now = self._store.clock.now()
+        for fact in reversed(self._core.current()):
+            text = f"{fact.draft.keyword} {fact.text}".casefold()
+            if any(word in text for word in named) and _is_about(fact, whose):
+                for dated in (fact.draft.target, fact.text):
+                    read, none = partial(when.resolve, dated, now), list[when.Span]()
+                    if spans := self._store.contained.run("times", NamedText(fact.id, dated), read, none):
+                        return spans[0].start, spans[0].end
+        return None
+
+    def _day_said(self, what: str, *, last: bool) -> Moments | None:
+        before = (self._store.clock.now() - _SAME_TALK).timestamp()
+        word = "" if what.casefold() in _TALKING else what
+        return self._day(self._store.exchanges.time_said(word, before, last=last, hidden=self._store.hidden()))
+
+    def _day_happened(self, what: str) -> Moments | None:
+        now, hidden = self._store.clock.now().timestamp(), self._store.hidden()
+        unseen = hidden | self._store.findings.superseded(hidden)
+        return self._day(self._store.findings.time_happened(what, now, hidden=unseen))
+
+    def _day(self, moment: float | None) -> Moments | None:
+        if moment is None:
+            return None
+        start = local(datetime.fromtimestamp(moment, UTC), self._store.zone)
+        start = start.replace(hour=0, minute=0, second=0, microsecond=0)
+        return start, start + timedelta(days=1, seconds=-1)
+
+
+def _is_about(fact: Fact, whose: str) -> bool:
+    if whose.casefold() in _SELF or not whose:
+        return fact.draft.entity == "user"
+    return whose.casefold() in f"{fact.draft.entity} {fact.text}".casefold()

@@ -23,7 +23,6 @@ from moechat.index.vectors import VectorTable, having
 from moechat.language import words
 from moechat.language.association import Table, shipped
 from moechat.memory import cooccurrence, core, days, diary_index, episodes, topic_cues, unranked
-from moechat.memory.anchors import Anchors
 from moechat.memory.cooccurrence import Cooccurrence
 from moechat.memory.core import CoreMemory
 from moechat.memory.diary import Diary
@@ -92,7 +91,7 @@ class Layers:
         sources = (self._table, shipped(), self.together)
         self.entities = Entities(self.core.view, sources)
         self.days = days.DaysThatComeRound(self.core, self.episodes, store, who.language)
-        self._anchors = Anchors(self.core, store, store.clock)
+        self._anchors = days.Anchors(self.core, store)
         self.episodic = Episodic(self.episodes, store, self.topics, names)
         parts = (self.diary, self.episodic, self.core, self.entities, lambda: self.book)
         self.recipes = ConfiguredRecipes(config, dense, *parts, model, prompts)

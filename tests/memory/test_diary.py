@@ -13,8 +13,8 @@ import pytest
 
 from moechat.cue import Cue
 from moechat.index.dense import Dense
-from moechat.memory.anchors import Anchors
 from moechat.memory.core import CoreMemory
+from moechat.memory.days import Anchors
 from moechat.memory.diary import Diary
 from moechat.model import Event, Exchange, Thresholds, Understanding
 from moechat.store.files import FileStore
@@ -248,7 +248,7 @@ def test_what_comes_in_hidden_is_hidden_and_what_is_restored_is_seen_again(
 def test_what_is_hidden_anchors_no_time(home: Home, store: FileStore) -> None:
     """上次吵架那天 must not tell when a quarrel that was taken back took place."""
     core = CoreMemory(store, Dense(home.folder / ".index", None))
-    anchors = Anchors(core, store, home.clock)
+    anchors = Anchors(core, store)
     first = told(store, home.clock, "我们吵架了", settle=True, days=2)
     second = told(store, home.clock, "又吵架了", settle=True, days=2)
     event = Event("和好了", (second,), happened=(moment("2025-05-22T00:00:00"), moment("2025-05-22T23:59:59")))
