@@ -63,8 +63,8 @@ class Doc:
 class HybridIndex:
     """Disposable: when ``documents()`` lacks some, add what is missing from the record.
 
-    ``vectors`` holds at position doc the vector of the document's text alone; the question's vector is best made of
-    ``without_names(text)``: who is meant is matched here, and a name in a short text drowns its meaning. ``folder``
+    ``vectors`` holds at position doc the vector of the document's text alone; the question's vector is best made of its text
+    without the names of the ``speakers``: who is meant is matched here, and a name in a short text drowns its meaning. ``folder``
     None keeps everything in memory; a folder of another version opens empty. ``weights`` replace ``ranking.WEIGHTS``.
     Safe to use from several threads.
     """
@@ -90,10 +90,6 @@ class HybridIndex:
     def unread(self) -> Ints:
         """The documents that could not be read in full when they were added, ascending."""
         return np.flatnonzero(self.columns["alive"] & (self.columns["traits"] & traits.UNREAD > 0))
-
-    def without_names(self, text: str) -> str:
-        """``text`` without the names of those who speak here: what its vector should be made of."""
-        return traits.without_names(text, self.speakers)
 
     def add(self, docs: Sequence[Doc]) -> None:
         """Index documents; one that is here already is replaced."""

@@ -179,12 +179,9 @@ class _Ranking:
         self.meant = {i for i, name in enumerate(index.speakers) if traits.names(text, name)}
         is_of_character = self.meant or traits.side_meant(text) == traits.CHARACTER_SIDE
         self.bare = 0 if is_of_character else traits.BARE
-        bare = index.without_names(text)
-        tokens = list(dict.fromkeys(traits.asked_words(bare)))
-        worth = index.lexical.idf(tokens)
+        _, tokens, worth, self.heard = _asked(index, text)
         rarest = np.sort(np.argsort(-worth, kind="stable")[:MOST_WORDS])
         self.names, self.worth = [tokens[i] for i in rarest], worth[rarest]
-        self.heard = _heard(index, bare, worth)
         self.visible = index.columns["alive"].copy()
         concealed = np.fromiter(hidden, np.int64, len(hidden))
         self.visible[concealed[(concealed >= 0) & (concealed < len(self.visible))]] = False
@@ -336,14 +333,18 @@ def repeats(runs: Ints, sizes: Ints, order: Ints) -> Floats:
     return REPEATS * better * share
 
 
-def _heard(index: HybridIndex, text: str, worth: Floats) -> float:
-    """How far the words of a question, which the diary finds each ``worth`` so much, are known to it: their weight within that of
-    all, 0 … 1. A word that it never heard counts as the rarest; of two characters beside each other that says nothing."""
+def _asked(index: HybridIndex, text: str) -> tuple[str, list[str], Floats, float]:
+    """A question without the names of those who speak here, its words, what each is worth to the diary, and how far they are
+    known to it: their weight within that of all, 0 … 1. A word that it never heard counts as the rarest; of two characters beside
+    each other that says nothing."""
+    bare = traits.without_names(text, index.speakers)
+    tokens = list(dict.fromkeys(traits.asked_words(bare)))
+    worth = index.lexical.idf(tokens)
     rarest = float(rarity(0, index.lexical.count)) * index.lexical.count / (index.lexical.count + YOUNG)
     weight = float(worth.sum())
-    whole = [word for word in dict.fromkeys(words.tokens(text, bigrams=False)) if not words.is_stop_word(word)]
+    whole = [word for word in dict.fromkeys(words.tokens(bare, bigrams=False)) if not words.is_stop_word(word)]
     unheard = np.count_nonzero(index.lexical.idf(whole) == 0) * rarest
-    return weight / max(weight + unheard, SAID_MUCH * rarest, 1e-9)
+    return bare, tokens, worth, weight / max(weight + unheard, SAID_MUCH * rarest, 1e-9)
 
 
 def _distinct(values: Ints) -> Ints:
@@ -369,8 +370,7 @@ class Floor:
     @classmethod
     def of(cls, text: str, index: HybridIndex, threshold: float) -> Floor:
         """The floor of a message for what an index holds, by the cosine that suffices."""
-        bare = index.without_names(text)
-        share = _heard(index, bare, index.lexical.idf(list(dict.fromkeys(traits.asked_words(bare)))))
+        bare, _, _, share = _asked(index, text)
         count = index.lexical.count
         bar = BY_CHANCE * (1 + math.sqrt(2 * math.log(max(count, 1)))) + TELLS * (not traits.asks(text))
         if not has_han(text):

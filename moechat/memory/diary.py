@@ -214,7 +214,7 @@ class Diary:
         hints = [span for span in cue.spans if span not in spans]
         for span in hints:
             text = text.replace(span.phrase, " ") if span.is_vague else text  # "These days" is no word of the matter.
-        bare = self.index.words.without_names(text)
+        bare = traits.without_names(text, self.index.words.speakers)
         if bare == cue.query or cue.embed is None:
             vectors = None if cue.vector is None else cue.vector[None]
         else:  # In a short text, a name outweighs the meaning.
