@@ -35,14 +35,14 @@ class Planted:
         return np.array(rows, dtype=np.float32).reshape(-1, 2)
 
 
-# Golden `core_memory` of seed 003: the top 5, then those with a score of at least 0.5.
-SCORES = {"a": [0.9, 0.8, 0.7, 0.6, 0.55, 0.51, 0.5, 0.4], "b": [0.9, 0.5, 0.49]}
-RETURNED = {"a": [0.9, 0.8, 0.7, 0.6, 0.55], "b": [0.9, 0.5]}
-
-
 def memory(home: Home, store: FileStore, cosines: dict[str, float] | None = None) -> CoreMemory:
     embedder = Planted(cosines) if cosines is not None else home.embedder
     return CoreMemory(store, Dense(home.folder / ".index", embedder))
+
+
+@pytest.fixture
+def core(home: Home, store: FileStore) -> CoreMemory:
+    return memory(home, store)
 
 
 def cue(core: CoreMemory, text: str) -> Cue:
@@ -63,24 +63,19 @@ def texts(core: CoreMemory) -> list[str]:
     return [fact.text for fact in core.current()]
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_the_golden_of_seed_003_top_five_then_the_threshold(home: Home, store: FileStore, name: str) -> None:
-    facts = [f"事实{i}" for i in range(len(SCORES[name]))]
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_the_golden_of_seed_003_top_five_then_the_threshold(
+    home: Home, store: FileStore, goldens: Path, name: str
+) -> None:
+    golden = json.loads((goldens / "seed003_worked.json").read_text(encoding="utf-8"))["core_memory"]
+    facts = [f"事实{i}" for i in range(len(golden[f"scores_{name}"]))]
     (home.folder / "core_mem.yml").write_text(
         "".join(f"f{i}: {text}\n" for i, text in enumerate(facts)), encoding="utf-8"
     )
     store.follow()
-    core = memory(home, store, dict(zip(facts, SCORES[name], strict=True)))
+    core = memory(home, store, dict(zip(facts, golden[f"scores_{name}"], strict=True)))
     found = core.search(cue(core, "?"), top_k=5, threshold=0.5)
-    assert [round(hit.score, 4) for hit in found] == RETURNED[name]
-
-
-def test_the_golden_is_that_of_the_shared_file(goldens: Path) -> None:
-    golden = json.loads((goldens / "seed003_worked.json").read_text(encoding="utf-8"))["core_memory"]
-    assert ({k: golden[f"scores_{k}"] for k in SCORES}, {k: golden[f"returned_{k}"] for k in SCORES}) == (
-        SCORES,
-        RETURNED,
-    )
+    assert [round(hit.score, 4) for hit in found] == golden[f"returned_{name}"]
 
 
 def test_a_threshold_that_float32_just_misses_is_met(home: Home, store: FileStore) -> None:
@@ -105,9 +100,8 @@ def test_moechats_own_and_hand_written_facts_are_read_and_never_changed(home: Ho
 
 
 def test_a_contradiction_replaces_the_old_fact_which_stays_readable_with_both_times(
-    home: Home, store: FileStore
+    home: Home, store: FileStore, core: CoreMemory
 ) -> None:
-    core = memory(home, store)
     a = told(store, home.clock, "我住在杭州", settle=True, days=1)
     learn(store, core, a, draft("用户住在杭州", a, keyword="住址", target="杭州", single=True))
     b = told(store, home.clock, "我搬到苏州了", settle=True)
@@ -122,8 +116,9 @@ def test_a_contradiction_replaces_the_old_fact_which_stays_readable_with_both_ti
     assert texts(core) == ["用户住在杭州"], "what was derived is understood anew"
 
 
-def test_a_fact_that_is_stated_again_gains_a_source_and_is_not_doubled(home: Home, store: FileStore) -> None:
-    core = memory(home, store)
+def test_a_fact_that_is_stated_again_gains_a_source_and_is_not_doubled(
+    home: Home, store: FileStore, core: CoreMemory
+) -> None:
     a, b = (told(store, home.clock, "我讨厌香菜", settle=True) for _ in range(2))
     learn(store, core, a, draft("用户讨厌香菜", a, keyword="喜好", target="香菜", polarity=-1))
     learn(store, core, b, draft("用户讨厌香菜", b, keyword="喜好", target="香菜", polarity=-1))
@@ -136,8 +131,9 @@ def test_a_fact_that_is_stated_again_gains_a_source_and_is_not_doubled(home: Hom
     fresh.close()
 
 
-def test_an_older_exchange_understood_late_does_not_replace_a_newer_fact(home: Home, store: FileStore) -> None:
-    core = memory(home, store)
+def test_an_older_exchange_understood_late_does_not_replace_a_newer_fact(
+    home: Home, store: FileStore, core: CoreMemory
+) -> None:
     a = told(store, home.clock, "我住在杭州", settle=True, days=1)
     b = told(store, home.clock, "我搬到苏州了", settle=True)
     learn(store, core, b, draft("用户住在苏州", b, keyword="住址", target="苏州", single=True))
@@ -170,8 +166,7 @@ def test_a_question_finds_what_answers_it_by_its_kind(home: Home, store: FileSto
     assert found == {kind: [f"〔{kind}〕"] for kind in kinds}
 
 
-def test_what_is_hidden_is_not_searched(home: Home, store: FileStore) -> None:
-    core = memory(home, store)
+def test_what_is_hidden_is_not_searched(home: Home, store: FileStore, core: CoreMemory) -> None:
     a, b = told(store, home.clock, "我讨厌香菜", settle=True), told(store, home.clock, "我讨厌香菜和芹菜", settle=True)
     learn(store, core, a, draft("用户讨厌香菜", a, keyword="喜好", target="香菜", polarity=-1))
     learn(store, core, b, draft("用户讨厌芹菜", b, keyword="喜好", target="芹菜", polarity=-1))
