@@ -16,6 +16,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as properties
 
 if TYPE_CHECKING:
+    from moechat.agent import Agent
     from moechat.house import House
     from moechat.store.files import FileStore
     from tests.houses import Home
@@ -94,6 +95,12 @@ def house(home: Home) -> Iterator[House]:
     """That folder, opened."""
     with home.open() as opened:
         yield opened
+
+
+@pytest.fixture
+def agent(house: House) -> Agent:
+    """Its default user's."""
+    return house.agent()
 
 
 @pytest.fixture

@@ -119,6 +119,12 @@ class Home:
     ) -> House:
         return self.connected(model=model or silent(), looks=looks, containment=containment)
 
+    @contextmanager
+    def agent(self, model: ChatModel | None = None, **options: Any) -> Iterator[Agent]:
+        """The agent of its default user, as long as the block lasts."""
+        with self.open(model, **options) as house:
+            yield house.agent()
+
     def connected(self, **options: Any) -> House:
         """With the chat model of the configuration, unless ``options`` say otherwise."""
         own: dict[str, Any] = {"clock": self.clock, "embedder": self.embedder, "tick_s": SELDOM_S}
@@ -152,6 +158,13 @@ def say(agent: Agent, text: str) -> Ended:
     *_, ended = agent.talk(text)
     assert isinstance(ended, Ended)
     return ended
+
+
+def say_all(agent: Agent, *texts: str) -> None:
+    """Messages one after another, and all that happens behind the last of them."""
+    for text in texts:
+        say(agent, text)
+    agent.finish()
 
 
 def again(agent: Agent) -> Ended:

@@ -29,6 +29,7 @@ from tests.houses import (
     fact,
     recalled,
     say,
+    say_all,
     shown,
     silent,
     understanding,
@@ -52,11 +53,6 @@ def model() -> ScriptedModel:
 def house(home: Home, model: ScriptedModel) -> Iterator[House]:
     with home.open(model) as house:
         yield house
-
-
-@pytest.fixture
-def agent(house: House) -> Agent:
-    return house.agent()
 
 
 def said(agent: Agent) -> list[tuple[str, str, str]]:
@@ -107,8 +103,7 @@ def test_the_prompt_keeps_what_never_changes_first_and_what_was_recalled_after_t
 ) -> None:
     (home.folder / "data_base").mkdir()
     (home.folder / "data_base" / "w.yaml").write_text("断桥: 西湖上的桥\n", encoding="utf-8")
-    say(agent, "我住在西湖断桥边上")
-    agent.finish()
+    say_all(agent, "我住在西湖断桥边上")
     home.clock.advance(days=1)
     say(agent, "早上好")
     say(agent, "昨天我说我住在断桥哪里")
@@ -131,16 +126,15 @@ def test_the_prompt_keeps_what_never_changes_first_and_what_was_recalled_after_t
 def test_an_option_puts_what_was_recalled_before_the_history(home: Home) -> None:
     home.configure(chat={"recalled_position": "before_history"})
     model = silent()
-    with home.open(model) as house:
-        say(house.agent(), "一")
-        say(house.agent(), "二")
+    with home.agent(model) as agent:
+        say(agent, "一")
+        say(agent, "二")
     third = [role for role, _ in roles(model.requests[-1].messages)]
     assert third == ["system", "system", "system", "assistant", "user", "assistant", "user"]
 
 
 def test_recalled_text_and_names_are_placed_and_never_rendered(home: Home, agent: Agent, model: ScriptedModel) -> None:
-    say(agent, "我的暗号是{{char}}{{now}}{{persona}}")
-    agent.finish()
+    say_all(agent, "我的暗号是{{char}}{{now}}{{persona}}")
     home.clock.advance(days=1)
     say(agent, "昨天我的暗号是什么")
     assert "我的暗号是{{char}}{{now}}{{persona}}" in model.requests[-1].messages[-2].content
@@ -149,8 +143,7 @@ def test_recalled_text_and_names_are_placed_and_never_rendered(home: Home, agent
 def test_context_length_is_counted_in_messages_and_what_fell_out_can_be_recalled(home: Home) -> None:
     home.configure(Agent={"context_length": 4})
     model = silent()
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         for text in ("我养了一只鹦鹉", "二", "三", "四"):
             say(agent, text)
         talk = [m.content for m in model.requests[-1].messages if m.role != "system"]
@@ -173,8 +166,7 @@ def test_what_is_in_the_context_is_not_recalled_again_but_shown_as_a_ground(agen
 def test_stopping_midway_stores_what_was_shown(home: Home) -> None:
     hold = threading.Event()
     model = silent([Line("说到一半就", hold=hold, then="停了"), "好的"])
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         shown_text = ""
         for event in agent.talk("讲个故事"):
             if isinstance(event, Delta):
@@ -195,8 +187,7 @@ def test_stopping_from_another_thread_while_nothing_comes(home: Home) -> None:
         begun.set()
         return Line("", hold=hold)
 
-    with home.open(silent(reply)) as house:
-        agent = house.agent()
+    with home.agent(silent(reply)) as agent:
         turn = agent.talk("在吗")
         assert isinstance(next(turn), Recalled)
         ended: list[Any] = []
@@ -229,8 +220,7 @@ def test_closing_the_turn_stores_what_was_shown(agent: Agent) -> None:
     ],
 )
 def test_a_model_that_fails_leaves_a_marked_exchange_and_the_talk_goes_on(home: Home, script: Any, char: str) -> None:
-    with home.open(silent([script, "又好了"])) as house:
-        agent = house.agent()
+    with home.agent(silent([script, "又好了"])) as agent:
         ended = say(agent, "在吗")
         assert (ended.exchange.char, ended.exchange.status) == (char, "failed")
         assert ended.error
@@ -243,9 +233,9 @@ def test_a_model_that_fails_leaves_a_marked_exchange_and_the_talk_goes_on(home: 
 
 def test_a_reply_that_failed_leaves_no_empty_message_in_the_prompt(home: Home) -> None:
     model = silent([ModelError("no_route", "nobody there"), "好"])
-    with home.open(model) as house:
-        say(house.agent(), "在吗")
-        say(house.agent(), "现在呢")
+    with home.agent(model) as agent:
+        say(agent, "在吗")
+        say(agent, "现在呢")
     assert [m.content for m in model.requests[-1].messages if m.role == "user"] == ["在吗", "现在呢"]
     assert all(m.content for m in model.requests[-1].messages)
 
@@ -254,8 +244,7 @@ def test_a_broken_prompt_file_is_named_and_the_exchange_is_marked_as_failed(home
     folder = home.config.parent / "prompts" / "zh"
     folder.mkdir(parents=True)
     (folder / "time.txt").write_text("现在 {{nonsense}}", encoding="utf-8")
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         assert "time.txt" in say(agent, "在吗").error
         assert said(agent) == [("在吗", "", "failed")]
         (folder / "time.txt").unlink()
@@ -275,8 +264,8 @@ def test_a_consumer_that_fails_does_not_keep_the_house_from_closing(home: Home) 
     thread.start()
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
-    with home.open() as house:
-        assert [s for _, _, s in said(house.agent())] in (["stopped"], ["failed"])
+    with home.agent() as agent:
+        assert [s for _, _, s in said(agent)] in (["stopped"], ["failed"])
 
 
 def test_an_agent_that_cannot_settle_keeps_no_other_open(home: Home) -> None:
@@ -300,8 +289,7 @@ def test_an_agent_that_cannot_settle_keeps_no_other_open(home: Home) -> None:
 
 def test_regenerating_replaces_the_reply_and_never_sees_the_old_one(home: Home) -> None:
     model = silent(["第一个回答是香菜", "第二个", "第三个", "第四个"])
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         say(agent, "我讨厌吃什么香菜")
         for expected in ("第二个", "第三个"):
             assert again(agent).exchange.char == expected
@@ -360,8 +348,7 @@ def test_what_is_hidden_never_surfaces(home: Home, agent: Agent, model: Scripted
 
 def test_one_owners_memory_never_reaches_anothers(home: Home, house: House, model: ScriptedModel) -> None:
     one, two = house.agent(CHARACTER, "甲"), house.agent(CHARACTER, "乙")
-    say(one, "我的秘密是喜欢榴莲")
-    one.finish()
+    say_all(one, "我的秘密是喜欢榴莲")
     home.clock.advance(days=1)
     for agent in (two, house.agent()):
         for question in ("昨天我说了什么秘密", "我喜欢什么榴莲"):
@@ -399,15 +386,14 @@ def asked(house: House, text: str) -> list[Message]:
 
 
 def test_looking_writes_and_touches_nothing(home: Home, agent: Agent, house: House) -> None:
-    say(agent, "我住在杭州，昨天吃了火锅")
-    agent.finish()
+    say_all(agent, "我住在杭州，昨天吃了火锅")
     house.close()
     before = contents(home.folder)
     home.clock.advance(days=30)
-    with home.open(looks=True) as later:
-        assert "火锅" in shown(later.agent().recall("上个月我吃了什么"))
-        later.agent().recall("我住在哪")
-        later.agent().settle_indexes()
+    with home.agent(looks=True) as agent:
+        assert "火锅" in shown(agent.recall("上个月我吃了什么"))
+        agent.recall("我住在哪")
+        agent.settle_indexes()
     assert contents(home.folder) == before
 
 
@@ -422,14 +408,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_a_day_file_edited_while_the_program_was_away_leaves_the_indexes_clean(
     home: Home, agent: Agent, house: House
 ) -> None:
-    say(agent, "我住在杭州")
-    agent.finish()
-    say(agent, "我喜欢猫")
-    agent.finish()
+    say_all(agent, "我住在杭州")
+    say_all(agent, "我喜欢猫")
     house.close()
     edit(day_files(home.folder)[0], "我住在杭州", "我住在苏州市")
-    with home.open() as later:
-        agent = later.agent()
+    with home.agent() as agent:
         agent.settle_indexes()
         assert agent.verify()["problems"] == []
         home.clock.advance(days=1)
@@ -441,8 +424,7 @@ def test_a_hand_edit_shows_at_the_next_turn_vectors_included(home: Home, agent: 
     lore = home.folder / "data_base" / "w.yaml"
     lore.write_text("断桥: 西湖上的桥\n", encoding="utf-8")
     (home.folder / "core_mem.yml").write_text("x: 阿明喜欢猫\n", encoding="utf-8")
-    say(agent, "我养了一只鹦鹉")
-    agent.finish()
+    say_all(agent, "我养了一只鹦鹉")
     home.clock.advance(days=1)
     assert "西湖上的桥" in shown(recalled(agent, "断桥是什么"), "lore")
     assert "喜欢猫" in shown(recalled(agent, "阿明喜欢猫吗"), "core")
@@ -464,8 +446,7 @@ def test_a_hand_edit_shows_at_the_next_turn_vectors_included(home: Home, agent: 
     ["core_mem.yml", "memorys/2025-05-20.notes.yaml", "memorys/2025-05-20.yaml", "data_base/w.yaml", "character.yaml"],
 )
 def test_a_broken_file_is_named_never_overwritten_and_stops_no_talk(home: Home, agent: Agent, name: str) -> None:
-    say(agent, "我住在杭州")
-    agent.finish()
+    say_all(agent, "我住在杭州")
     path = home.folder / name
     path.parent.mkdir(exist_ok=True)
     good = path.read_bytes() if path.exists() else b"a: b\n"
@@ -476,8 +457,7 @@ def test_a_broken_file_is_named_never_overwritten_and_stops_no_talk(home: Home, 
     assert path.read_bytes() == good + b"x: [\n"
     assert any(str(path) in problem and "line" in problem for problem in agent.problems()), agent.problems()
     path.write_bytes(good)
-    say(agent, "好了吗")
-    agent.finish()
+    say_all(agent, "好了吗")
     assert not agent.problems()
     assert agent.verify()["problems"] == []
     assert agent.store.tree.pending() == []
@@ -505,31 +485,28 @@ def test_rebuilt_indexes_equal_the_grown_ones(home: Home, house: House, agent: A
 
 
 def test_deleting_the_index_folder_between_two_runs_costs_nothing(home: Home, agent: Agent, house: House) -> None:
-    say(agent, "我养了一只鹦鹉")
-    agent.finish()
+    say_all(agent, "我养了一只鹦鹉")
     house.close()
     shutil.rmtree(home.folder / ".index")
     home.clock.advance(days=1)
-    with home.open() as later:
-        assert "鹦鹉" in shown(recalled(later.agent(), "昨天我说养了什么"))
-        later.agent().settle_indexes()
-        assert later.agent().verify()["problems"] == []
+    with home.agent() as agent:
+        assert "鹦鹉" in shown(recalled(agent, "昨天我说养了什么"))
+        agent.settle_indexes()
+        assert agent.verify()["problems"] == []
 
 
 def test_without_an_embedding_model_words_and_time_serve(home: Home) -> None:
     home.configure(embedding={"provider": "off"})
     with home.connected(model=silent(), embedder=None) as house:
         agent = house.agent()
-        say(agent, "我养了一只鹦鹉")
-        agent.finish()
+        say_all(agent, "我养了一只鹦鹉")
         home.clock.advance(days=1)
         assert "鹦鹉" in shown(recalled(agent, "昨天我们聊了什么"))
         assert "鹦鹉" in shown(recalled(agent, "鹦鹉吃什么"))
 
 
 def test_the_offline_model_says_what_memory_holds(home: Home) -> None:
-    with home.open(OfflineModel()) as house:
-        agent = house.agent()
+    with home.agent(OfflineModel()) as agent:
         say(agent, "我住在杭州，昨天和室友吃了火锅，我讨厌香菜")
         assert "火锅" in say(agent, "昨天我们吃了什么").exchange.char
         assert "香菜" in say(agent, "我讨厌吃什么").exchange.char
@@ -540,14 +517,12 @@ def test_the_offline_model_says_what_memory_holds(home: Home) -> None:
 
 
 def test_how_to_connect_a_model_is_shown_once_in_a_conversation_and_is_no_part_of_what_is_said(home: Home) -> None:
-    with home.open(OfflineModel()) as house:
-        agent = house.agent()
+    with home.agent(OfflineModel()) as agent:
         first, second = say(agent, "我住在杭州"), say(agent, "我喜欢下雨")
         assert (first.notice, second.notice) == (NOTICE, "")
         assert "chat.base_url" in first.notice
         agent.finish()
-    with home.open(OfflineModel()) as house:
-        agent = house.agent()
+    with home.agent(OfflineModel()) as agent:
         assert [one.notice for one in agent.recent(2)] == [NOTICE, ""]
         assert say(agent, "我养了一只鹦鹉").notice == ""
         agent.finish()
@@ -572,8 +547,7 @@ def test_a_note_that_an_earlier_version_stored_with_a_reply_is_shown_beside_it_a
     day = day_files(home.folder)[0]
     old = day.read_text("utf-8").replace("好，记下了。", f"好，记下了。{NOTICE}")
     day.write_text(old, "utf-8")
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         agent.finish()
         agent.settle_indexes()
         (exchange, _) = agent.store.exchanges.of(list(agent.store.tree.parents)).values()
@@ -587,10 +561,8 @@ def test_a_model_understands_and_supersedes_what_the_rules_found(home: Home) -> 
         return answer(count, facts=[fact("用户住在杭州西湖区", 1, keyword="住址", target="杭州西湖区", single=True)])
 
     model = understanding(understand)
-    with home.open(model) as house:
-        agent = house.agent()
-        say(agent, "我住在杭州西湖区")
-        agent.finish()
+    with home.agent(model) as agent:
+        say_all(agent, "我住在杭州西湖区")
         assert [f.by for f in agent.layers.core.current()] == ["model"]
         assert "杭州西湖区" in agent.layers.core.current()[0].text
         known = model.questions[0][0][-1].content
@@ -608,12 +580,9 @@ def test_a_known_fact_that_the_model_does_not_repeat_stays_known(home: Home) -> 
             return answer(count, facts=[fact("用户讨厌香菜", 1, keyword="喜好", target="香菜", polarity=-1)])
         return understand(count)
 
-    with home.open(understanding(once)) as house:
-        agent = house.agent()
-        say(agent, "我讨厌香菜")
-        agent.finish()
-        say(agent, "说过了，我讨厌香菜")
-        agent.finish()
+    with home.agent(understanding(once)) as agent:
+        say_all(agent, "我讨厌香菜")
+        say_all(agent, "说过了，我讨厌香菜")
         assert [f.draft.target for f in agent.layers.core.current()] == ["香菜"]
 
 
@@ -621,10 +590,8 @@ def test_a_setting_of_the_character_holds_for_it_alone(home: Home) -> None:
     told = yaml.safe_load((home.folder / "character.yaml").read_text(encoding="utf-8"))
     told["overrides"] = {"Agent": {"long_memory": False}}
     (home.folder / "character.yaml").write_text(yaml.safe_dump(told, allow_unicode=True), encoding="utf-8")
-    with home.open() as house:
-        agent = house.agent()
-        say(agent, "我养了一只鹦鹉")
-        agent.finish()
+    with home.agent() as agent:
+        say_all(agent, "我养了一只鹦鹉")
         home.clock.advance(days=1)
         found = recalled(agent, "昨天我们聊了什么")
         assert not [h for h in found.hits if h.layer == "diary"]

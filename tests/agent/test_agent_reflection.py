@@ -9,7 +9,7 @@ from pathlib import Path
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Episode, Message
-from tests.houses import Home, answer, polite, quoted, say
+from tests.houses import Home, answer, polite, quoted, say, say_all
 
 
 def thinker() -> ScriptedModel:
@@ -40,8 +40,7 @@ def reflections(agent: Agent) -> list[Episode]:
 
 def test_what_adds_up_is_thought_about_recalled_and_thought_about_anew(tmp_path: Path) -> None:
     home = Home.build(tmp_path, reflection={"counter": 20})
-    with home.open(thinker()) as house:
-        agent = house.agent()
+    with home.agent(thinker()) as agent:
         ids = []
         for i in range(4):
             ids.append(say(agent, f"我今天第{i}次去跳伞了").exchange.id)
@@ -63,10 +62,8 @@ def test_what_adds_up_is_thought_about_recalled_and_thought_about_anew(tmp_path:
 
 def test_without_a_model_nothing_is_thought_and_nobody_is_bothered(tmp_path: Path) -> None:
     home = Home.build(tmp_path, reflection={"counter": 1})
-    with home.open(ScriptedModel(polite, understands=False)) as house:
-        agent = house.agent()
-        say(agent, "我昨天第一次跳伞了")
-        agent.finish()
+    with home.agent(ScriptedModel(polite, understands=False)) as agent:
+        say_all(agent, "我昨天第一次跳伞了")
         assert agent.jobs.reflect() is None
         assert "needs a language model" in agent.reflection.problem
         assert not reflections(agent)
@@ -80,8 +77,7 @@ def test_thinking_that_fails_keeps_nothing_else_from_being_done(tmp_path: Path) 
         return thinker().complete(messages, timeout_s=1)
 
     home = Home.build(tmp_path, reflection={"counter": 20})
-    with home.open(ScriptedModel(polite, broken)) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel(polite, broken)) as agent:
         for i in range(4):
             say(agent, f"我今天第{i}次去跳伞了")
             home.clock.advance(minutes=5)
@@ -91,10 +87,8 @@ def test_thinking_that_fails_keeps_nothing_else_from_being_done(tmp_path: Path) 
 
 
 def test_what_a_program_that_runs_for_years_notes_of_use_is_summed_up(home: Home) -> None:
-    with home.open(ScriptedModel(polite)) as house:
-        agent = house.agent()
-        say(agent, "我今天跳伞了")
-        agent.finish()
+    with home.agent(ScriptedModel(polite)) as agent:
+        say_all(agent, "我今天跳伞了")
         with agent.store.writing("use"):
             agent.store.state.write([{"op": "touch", "ids": ["a"] * 1_000, "at": home.clock.now().isoformat()}] * 200)
         home.clock.advance(minutes=60 * 24 * 8)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 import pytest
-from houses import DIM, Home, say, shown
+from houses import DIM, Home, say, say_all, shown
 
 from moechat import web
 from moechat.ai.embedding import HashEmbedder
@@ -36,15 +36,13 @@ class SlowToLoad(HashEmbedder):
 
 
 def test_loading_is_no_part_of_the_deadline_of_a_first_recall(home: Home) -> None:
-    with home.open() as house:
-        say(house.agent(), "我把钥匙藏在花盆下面")
-        house.agent().finish()
+    with home.agent() as agent:
+        say_all(agent, "我把钥匙藏在花盆下面")
     home.clock.advance(days=1)
     home.configure(recall={"deadline_ms": int(DEADLINE_S * 1000)})
     home.embedder = slow = SlowToLoad()
     recollections: list[Recollection] = []
-    with home.open(looks=True) as house:
-        agent = house.agent()
+    with home.agent(looks=True) as agent:
         first = threading.Thread(target=lambda: recollections.append(agent.recall("我的钥匙藏在哪里")))
         first.start()
         assert slow.begun.wait(PATIENCE_S)

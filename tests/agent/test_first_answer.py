@@ -35,8 +35,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a house with a memory of six hundred days."""
     folder = tmp_path_factory.mktemp("written")
     home = Home.build(folder)
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         agent.store.imports.add(exchanges(), talk="past", by="rules")
         agent.memories.add_fact("我住在杭州")
         agent.settle_indexes()
@@ -55,11 +54,9 @@ def bare(written: Path, tmp_path: Path) -> Home:
 @contextmanager
 def opened(home: Home) -> Iterator[Agent]:
     """The agent, before the background has read more than a little."""
-    with home.open(OfflineModel()) as house:
-        agent = house.agent()
-        with waiting(agent):
-            assert agent.layers.unread_until is not None, "all of it was read before the first answer"
-            yield agent
+    with home.agent(OfflineModel()) as agent, waiting(agent):
+        assert agent.layers.unread_until is not None, "all of it was read before the first answer"
+        yield agent
 
 
 def test_the_newest_days_and_the_facts_answer_at_once(bare: Home) -> None:
@@ -87,8 +84,7 @@ def test_the_reply_meanwhile_says_so(bare: Home) -> None:
 
 
 def test_afterwards_all_is_there_as_if_the_indexes_had_been_kept(bare: Home) -> None:
-    with bare.open() as house:
-        agent = house.agent()
+    with bare.agent() as agent:
         agent.settle_indexes()
         assert agent.layers.unread_until is None
         assert agent.problems() == []
@@ -110,9 +106,9 @@ def test_what_is_forgotten_meanwhile_is_gone_from_the_files_that_were_not_read_y
 def test_a_kill_in_the_middle_costs_nothing_but_the_rest(bare: Home) -> None:
     with opened(bare) as agent:
         agent.layers.read_on()
-    with bare.open() as house:
-        house.agent().settle_indexes()
-        assert house.agent().verify()["problems"] == []
+    with bare.agent() as agent:
+        agent.settle_indexes()
+        assert agent.verify()["problems"] == []
 
 
 def test_opening_is_not_held_up_by_garbage_collection(home: Home) -> None:

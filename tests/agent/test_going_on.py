@@ -65,9 +65,9 @@ def test_the_same_reply_grows_and_is_so_after_a_restart(opened: Callable[..., Ag
 
 def test_the_model_sees_how_far_it_came(tmp_path: Path) -> None:
     model = silent(["说到一半", "，说完了。"])
-    with Home.build(tmp_path).open(model) as house:
-        say(house.agent(), "讲个故事")
-        go_on(house.agent())
+    with Home.build(tmp_path).agent(model) as agent:
+        say(agent, "讲个故事")
+        go_on(agent)
     told = model.requests[-1].messages
     assert [one.role for one in told[-3:]] == ["user", "assistant", "system"]
     assert [one.content for one in told[-3:-1]] == ["讲个故事", "说到一半"] and "接着" in told[-1].content
@@ -76,8 +76,7 @@ def test_the_model_sees_how_far_it_came(tmp_path: Path) -> None:
 def test_what_is_said_again_is_left_out_and_what_was_recalled_is_kept(tmp_path: Path) -> None:
     said = "You live in Hangzhou, by the lake, as you told me"
     model = silent(["Noted.", said, f"{said} last spring."])
-    with Home.build(tmp_path, character={"language": "en"}).open(model) as house:
-        agent = house.agent()
+    with Home.build(tmp_path, character={"language": "en"}).agent(model) as agent:
         say(agent, "I live in Hangzhou")
         [*_] = agent.in_talk("other").talk("Where do I live?")
         before = agent.store.tree.nodes[agent.store.tree.leaf("other") or ""].variants[0].hits
@@ -111,12 +110,12 @@ def test_what_a_kill_interrupts_is_the_same_reply_as_far_as_it_was_shown(opened:
 
 
 def test_what_cannot_go_on_says_why(home: Home) -> None:
-    with home.open(silent([ModelError("unreachable", "nobody there")] * 2)) as house:
+    with home.agent(silent([ModelError("unreachable", "nobody there")] * 2)) as agent:
         with pytest.raises(NotFound):
-            go_on(house.agent())
-        say(house.agent(), "讲个故事")
+            go_on(agent)
+        say(agent, "讲个故事")
         with pytest.raises(MoeChatError, match="no reply to go on with"):
-            go_on(house.agent())
+            go_on(agent)
     with home.connected() as house:
         say(house.agent(), "你好")
         with pytest.raises(MoeChatError, match="only a language model"):
@@ -125,8 +124,8 @@ def test_what_cannot_go_on_says_why(home: Home) -> None:
 
 def test_off_the_record_a_reply_goes_on_too(tmp_path: Path) -> None:
     model = ScriptedModel(["一", "二"], understands=False)
-    with Home.build(tmp_path).open(model) as house:
-        held = house.agent().hold()
+    with Home.build(tmp_path).agent(model) as agent:
+        held = agent.hold()
         [*_] = held.talk("数数")
         [*_, ended] = held.regenerate(goes_on=True)
         assert isinstance(ended, Ended) and ended.exchange.char == "一二"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from moechat.agent import MAX_HELD_TALKS
+from moechat.agent import MAX_HELD_TALKS, Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import MoeChatError
 from moechat.store.table_store import MemoryStore
-from tests.houses import Home, say, told
+from tests.houses import Home, say, say_all, told
 
 
 def bytes_of(folder: Path) -> dict[Path, bytes]:
@@ -22,10 +22,8 @@ def bytes_of(folder: Path) -> dict[Path, bytes]:
 
 def test_a_talk_off_the_record_recalls_and_leaves_nothing(home: Home) -> None:
     model = ScriptedModel(["好的。"] * 20, understands=False)
-    with home.open(model=model) as house:
-        agent = house.agent()
-        say(agent, "我把铜钥匙藏在灯塔下面了")
-        agent.finish()
+    with home.agent(model=model) as agent:
+        say_all(agent, "我把铜钥匙藏在灯塔下面了")
         agent.settle_indexes()
         home.clock.advance(days=2)
         before, strength = bytes_of(home.folder), dict(agent.store.state.access)
@@ -45,18 +43,16 @@ def test_a_talk_off_the_record_recalls_and_leaves_nothing(home: Home) -> None:
 
 
 def test_another_reply_off_the_record(home: Home) -> None:
-    with home.open(model=ScriptedModel(["一", "二"], understands=False)) as house:
-        held = house.agent().hold()
+    with home.agent(model=ScriptedModel(["一", "二"], understands=False)) as agent:
+        held = agent.hold()
         assert list(held.talk("说个数"))
         assert list(held.regenerate())
         assert [(shown.exchange.char, shown.variants) for shown in held.path.recent(1)] == [("二", 2)]
 
 
-def test_only_so_many_talks_are_held(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        held = [agent.hold() for _ in range(MAX_HELD_TALKS + 1)]
-        assert list(held[-1].talk("你好"))
+def test_only_so_many_talks_are_held(agent: Agent) -> None:
+    held = [agent.hold() for _ in range(MAX_HELD_TALKS + 1)]
+    assert list(held[-1].talk("你好"))
 
 
 def test_a_bounded_store_says_when_it_is_full(home: Home) -> None:
@@ -69,8 +65,7 @@ def test_a_bounded_store_says_when_it_is_full(home: Home) -> None:
 
 def test_off_the_record_in_the_middle_of_a_talk_knows_what_was_just_said(home: Home) -> None:
     model = ScriptedModel(lambda messages: "嗯。", understands=False)
-    with home.open(model=model) as house:
-        agent = house.agent()
+    with home.agent(model=model) as agent:
         first = say(agent, "我把铜钥匙藏在灯塔下面了").exchange.id
         say(agent, "它有三道齿")
         held = agent.hold()

@@ -54,18 +54,16 @@ def test_what_another_process_imported_is_read_in_the_background(home: Home) -> 
 
 
 def test_a_start_reads_what_was_left(home: Home) -> None:
-    with home.open() as house:
-        house.agent().store.imports.add(old_talk(), talk="从前")
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
+        agent.store.imports.add(old_talk(), talk="从前")
+    with home.agent() as agent:
         agent.settle_indexes()
         assert agent.store.tree.unread() == []
 
 
 def test_an_imported_exchange_that_is_corrected_is_understood_like_any_other(home: Home) -> None:
     model = understanding(lambda count: answer(count))
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         with idle(agent):
             agent.store.imports.add(old_talk(), talk="从前")
             agent.conversation.correct(agent.store.tree.numbered()[0], user="我养了一只叫汤圆的猫")
@@ -86,37 +84,31 @@ def test_reading_survives_that_the_log_is_shortened(home: Home) -> None:
         assert (store.tree.unread(), store.tree.pending()) == (others, [])
 
 
-def test_imported_talk_is_no_context_and_is_recalled(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        agent.store.imports.add(old_talk(), talk="从前")
-        agent.conversation.follow()
-        assert agent.in_talk("从前").last_reply() == ""
-        assert "年糕" in shown(recalled(agent, "我的猫叫什么"))
+def test_imported_talk_is_no_context_and_is_recalled(agent: Agent) -> None:
+    agent.store.imports.add(old_talk(), talk="从前")
+    agent.conversation.follow()
+    assert agent.in_talk("从前").last_reply() == ""
+    assert "年糕" in shown(recalled(agent, "我的猫叫什么"))
 
 
-def test_taking_back_tells_what_goes_and_keeps_what_the_owner_wrote(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        batch = agent.store.imports.add(old_talk(), talk="从前")
-        agent.jobs.read_imports(lambda done, of: None)
-        (fact,) = [fact for fact in agent.store.findings.facts() if "香菜" in fact.text]
-        agent.memories.edit(fact.id, "用户吃香菜会不舒服")
-        say(agent, "你好")
-        lost = agent.memories.takes_back(batch)
-        assert (len(lost.exchanges), lost.kept) == (3, [fact.id])
-        assert agent.memories.take_back(batch) == lost
-        assert [one.text for one in agent.store.findings.facts()] == ["用户吃香菜会不舒服"]
-        for verb in (agent.memories.takes_back, agent.memories.take_back):
-            with pytest.raises(NotFound, match="talks list"):
-                verb(batch)
+def test_taking_back_tells_what_goes_and_keeps_what_the_owner_wrote(agent: Agent) -> None:
+    batch = agent.store.imports.add(old_talk(), talk="从前")
+    agent.jobs.read_imports(lambda done, of: None)
+    (fact,) = [fact for fact in agent.store.findings.facts() if "香菜" in fact.text]
+    agent.memories.edit(fact.id, "用户吃香菜会不舒服")
+    say(agent, "你好")
+    lost = agent.memories.takes_back(batch)
+    assert (len(lost.exchanges), lost.kept) == (3, [fact.id])
+    assert agent.memories.take_back(batch) == lost
+    assert [one.text for one in agent.store.findings.facts()] == ["用户吃香菜会不舒服"]
+    for verb in (agent.memories.takes_back, agent.memories.take_back):
+        with pytest.raises(NotFound, match="talks list"):
+            verb(batch)
 
 
-def test_what_a_kill_left_of_an_import_that_never_began_is_named(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        agent.store.stage("ab12cd34", [replace(one, id=f"x{n}") for n, one in enumerate(old_talk())])
-        (problem,) = agent.verify()["problems"]
-        assert "ab12cd34.yaml: it belongs to no import" in problem
-        agent.store.unstage("ab12cd34")
-        assert agent.verify()["problems"] == []
+def test_what_a_kill_left_of_an_import_that_never_began_is_named(agent: Agent) -> None:
+    agent.store.stage("ab12cd34", [replace(one, id=f"x{n}") for n, one in enumerate(old_talk())])
+    (problem,) = agent.verify()["problems"]
+    assert "ab12cd34.yaml: it belongs to no import" in problem
+    agent.store.unstage("ab12cd34")
+    assert agent.verify()["problems"] == []

@@ -26,23 +26,19 @@ def recalled(agent: Agent, language: str, talk: str = "next") -> str:
     return shown(home_talk.recall(ASKED[language]))
 
 
-def test_another_talk_knows_it_with_its_next_message(home: Home, language: str) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        say(agent, TOLD[language])
-        assert NAME[language] in recalled(agent, language)
-        assert any(NAME[language] in memory.text for memory in agent.memories.listed(("fact",)).memories)
+def test_another_talk_knows_it_with_its_next_message(agent: Agent, language: str) -> None:
+    say(agent, TOLD[language])
+    assert NAME[language] in recalled(agent, language)
+    assert any(NAME[language] in memory.text for memory in agent.memories.listed(("fact",)).memories)
 
 
-def test_a_talk_off_the_record_knows_it_and_leaves_nothing(home: Home, language: str) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        say(agent, TOLD[language])
-        held = agent.hold()
-        assert NAME[language] in shown(held.recall(ASKED[language]))
-        for _ in held.talk(TOLD[language].replace(NAME[language], OTHER[language])):
-            pass
-        assert OTHER[language] not in recalled(agent, language)
+def test_a_talk_off_the_record_knows_it_and_leaves_nothing(agent: Agent, language: str) -> None:
+    say(agent, TOLD[language])
+    held = agent.hold()
+    assert NAME[language] in shown(held.recall(ASKED[language]))
+    for _ in held.talk(TOLD[language].replace(NAME[language], OTHER[language])):
+        pass
+    assert OTHER[language] not in recalled(agent, language)
 
 
 def test_another_process_knows_it(home: Home, language: str) -> None:
@@ -51,37 +47,30 @@ def test_another_process_knows_it(home: Home, language: str) -> None:
         assert NAME[language] in recalled(second.agent(), language)
 
 
-def test_whoever_looks_at_the_memory_sees_it(home: Home, language: str) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        say(agent, TOLD[language])
-        agent.look()
-        assert any(NAME[language] in memory.text for memory in agent.memories.listed(("fact",)).memories)
+def test_whoever_looks_at_the_memory_sees_it(agent: Agent, language: str) -> None:
+    say(agent, TOLD[language])
+    agent.look()
+    assert any(NAME[language] in memory.text for memory in agent.memories.listed(("fact",)).memories)
 
 
-def test_corrected_words_take_the_place_of_the_old_at_once(home: Home, language: str) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        exchange = say(agent, TOLD[language]).exchange
-        recalled(agent, language)
-        agent.conversation.correct(exchange.id, user=TOLD[language].replace(NAME[language], OTHER[language]))
-        known = recalled(agent, language)
-        assert OTHER[language] in known
-        assert NAME[language] not in known
+def test_corrected_words_take_the_place_of_the_old_at_once(agent: Agent, language: str) -> None:
+    exchange = say(agent, TOLD[language]).exchange
+    recalled(agent, language)
+    agent.conversation.correct(exchange.id, user=TOLD[language].replace(NAME[language], OTHER[language]))
+    known = recalled(agent, language)
+    assert OTHER[language] in known
+    assert NAME[language] not in known
 
 
-def test_what_was_taken_back_is_known_nowhere(home: Home, language: str) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        exchange = say(agent, TOLD[language]).exchange
-        recalled(agent, language)
-        agent.conversation.retract(exchange.id)
-        assert NAME[language] not in recalled(agent, language)
+def test_what_was_taken_back_is_known_nowhere(agent: Agent, language: str) -> None:
+    exchange = say(agent, TOLD[language]).exchange
+    recalled(agent, language)
+    agent.conversation.retract(exchange.id)
+    assert NAME[language] not in recalled(agent, language)
 
 
 def test_another_reply_takes_the_place_of_the_first(home: Home, language: str) -> None:
-    with home.open(silent(["first answer", "second answer"])) as house:
-        agent = house.agent()
+    with home.agent(silent(["first answer", "second answer"])) as agent:
         say(agent, TOLD[language])
         assert "first answer" in recalled(agent, language)
         again(agent)
@@ -90,15 +79,13 @@ def test_another_reply_takes_the_place_of_the_first(home: Home, language: str) -
         assert "first answer" not in known
 
 
-def test_the_prompt_says_that_it_was_said_a_moment_ago_elsewhere(home: Home, language: str) -> None:
+def test_the_prompt_says_that_it_was_said_a_moment_ago_elsewhere(home: Home, agent: Agent, language: str) -> None:
     mark = {"zh": "刚才，在另一段对话里", "en": "a moment ago, in another talk"}[language]
-    with home.open() as house:
-        agent = house.agent()
-        say(agent, TOLD[language])
-        home.clock.advance(minutes=2)
-        assert mark in prompt(agent, language, "soon")
-        home.clock.advance(hours=2)
-        assert mark not in prompt(agent, language, "later")
+    say(agent, TOLD[language])
+    home.clock.advance(minutes=2)
+    assert mark in prompt(agent, language, "soon")
+    home.clock.advance(hours=2)
+    assert mark not in prompt(agent, language, "later")
 
 
 def prompt(agent: Agent, language: str, talk: str) -> str:

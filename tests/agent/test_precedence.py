@@ -85,8 +85,7 @@ def test_a_memory_closes_while_a_model_is_silent(home: Home) -> None:
 def test_a_model_with_many_slots_goes_on_while_somebody_writes(home: Home) -> None:
     hold = Event()
     model = ScriptedModel(lambda _: "好的。", [Line(home_of(1), hold=hold)])
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         id_ = say(agent, "我住在杭州").exchange.id
         thread = understanding(agent)
         while not model.questions:
@@ -101,8 +100,7 @@ def test_a_model_with_many_slots_goes_on_while_somebody_writes(home: Home) -> No
 def test_a_model_with_one_slot_is_asked_in_a_pause(home: Home) -> None:
     model = ScriptedModel(lambda _: "好的。", lambda messages: home_of(shown_exchanges(messages)), has_one_slot=True)
     home.configure(understanding={"batch_size": 1})
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         say(agent, "我住在杭州")
         agent.jobs.settle()
         agent.settle_indexes()
@@ -122,8 +120,7 @@ def test_the_batch_shrinks_to_what_the_model_can_answer_and_grows_again(home: Ho
         return Line(whole) if count <= limit[0] else Line(whole[: len(whole) // 2], finish="length")
 
     model = ScriptedModel(lambda _: "好的。", answered)
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         for number in range(12):
             say(agent, f"今天是第{number}天")
         agent.finish()
@@ -139,8 +136,7 @@ def test_the_batch_shrinks_to_what_the_model_can_answer_and_grows_again(home: Ho
 
 def test_an_answer_about_one_exchange_that_was_cut_is_read_as_far_as_it_goes(home: Home) -> None:
     model = ScriptedModel(lambda _: "好的。", lambda _: Line(home_of(1)[:-30], finish="length"))
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         id_ = say(agent, "我住在杭州").exchange.id
         agent.finish()
         assert agent.store.tree.node(id_).understood == "model" and len(model.questions) == 1

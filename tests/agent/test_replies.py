@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from houses import Home, recalled, say, shown
 
@@ -18,15 +16,9 @@ DIRTY = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.build(tmp_path, character={"name": "小满"})
-
-
 @pytest.mark.parametrize("dirty", DIRTY)
 def test_what_is_not_the_reply_is_neither_shown_nor_stored_nor_recalled(home: Home, dirty: str | Line) -> None:
-    with home.open(ScriptedModel([dirty, "嗯。"])) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel([dirty, "嗯。"])) as agent:
         seen: list[str] = []
         for event in agent.talk("今天过得怎么样"):
             if isinstance(event, Delta):
@@ -40,15 +32,13 @@ def test_what_is_not_the_reply_is_neither_shown_nor_stored_nor_recalled(home: Ho
 
 
 def test_thoughts_can_be_looked_at_as_long_as_the_program_runs(home: Home) -> None:
-    with home.open(ScriptedModel(["<think>他累了</think>早点睡。", Line("好。", thoughts="嗯")])) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel(["<think>他累了</think>早点睡。", Line("好。", thoughts="嗯")])) as agent:
         traces = [agent.conversation.trace(say(agent, text).exchange.id) for text in ("好累", "晚安")]
         assert [trace and trace.thoughts for trace in traces] == ["他累了", "嗯"]
 
 
 def test_a_reply_that_was_cut_at_its_limit_carries_a_sign_and_stays(home: Home) -> None:
-    with home.open(ScriptedModel([Line("从前有座山，山里有", finish="length"), "完整的。"])) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel([Line("从前有座山，山里有", finish="length"), "完整的。"])) as agent:
         cut, whole = say(agent, "讲个故事"), say(agent, "再讲")
         assert (cut.exchange.char, cut.exchange.status, cut.is_cut) == ("从前有座山，山里有", "done", True)
         assert "max_tokens" in cut.notice and cut.error == ""
@@ -66,8 +56,7 @@ def test_a_reply_that_was_cut_at_its_limit_carries_a_sign_and_stays(home: Home) 
 )
 def test_a_reply_that_failed_or_was_refused_is_no_memory(home: Home, act: str | Line, kept: str) -> None:
     model = ScriptedModel([act, "嗯。", "嗯。", "嗯。"], understands=False, piece_chars=2)
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         failed = say(agent, "今天吃什么")
         assert (failed.exchange.status, failed.exchange.char) == ("failed", kept)
         assert failed.error

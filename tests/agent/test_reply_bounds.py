@@ -14,8 +14,7 @@ from tests.houses import Home, again, say, silent
 def test_a_reply_is_cut_at_the_configured_length(tmp_path: Path, language: str, words: str) -> None:
     home = Home.build(tmp_path, character={"language": language}, chat={"reply_chars": 10})
     model = silent(["一" * 10_000, "二" * 10, "三" * 11])
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         ended = say(agent, "讲个没完的故事")
         assert (ended.exchange.char, ended.exchange.status) == ("一" * 10, "stopped")
         assert words in ended.error
@@ -23,8 +22,8 @@ def test_a_reply_is_cut_at_the_configured_length(tmp_path: Path, language: str, 
             ("二" * 10, "done"), ("三" * 10, "stopped"),
         ]  # fmt: skip
         agent.finish()
-    with home.open() as house:
-        (shown,) = house.agent().recent(1)
+    with home.agent() as agent:
+        (shown,) = agent.recent(1)
         assert (shown.exchange.char, shown.exchange.status) == ("三" * 10, "stopped")
         assert words in shown.error
 
@@ -40,6 +39,6 @@ def test_a_model_without_a_last_word_is_read_no_further(tmp_path: Path) -> None:
 
     home = Home.build(tmp_path, chat={"reply_chars": 100})
     model = Endless(understands=False)
-    with home.open(model) as house:
-        assert len(say(house.agent(), "说").exchange.char) == 100
+    with home.agent(model) as agent:
+        assert len(say(agent, "说").exchange.char) == 100
     assert model.closed == 26

@@ -29,8 +29,7 @@ def talk(home: Home, replies: Sequence[str | Line], *said: str) -> tuple[str, En
     """What was shown of the reply to the last of these messages, how that turn ended, and the model; its script is used up."""
     home.clock.advance(days=2)  # another talk than that before
     model = ScriptedModel(list(replies), understands=False)
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         for text in said[:-1]:
             say(agent, text)
         shown = ""
@@ -98,9 +97,9 @@ def test_a_call_of_tools_alone_is_no_reply(home: Home) -> None:
     asked_again(home, Line("", calls=CALL), "明天会下雨吗")
     asked_again(home, '<tool_call>{"name": "look_up"}</tool_call>', "明天会下雨吗")
     told_in_words(home, Line("", calls=CALL), "工具调用")
-    with home.open(ScriptedModel([Line("", calls=CALL)], understands=False)) as house:
+    with home.agent(ScriptedModel([Line("", calls=CALL)], understands=False)) as agent:
         wished = Sent(Message("user", "明天会下雨吗"), wishes={"tools": [{"type": "function"}]})
-        *_, ended = house.agent().conversation.talk("明天会下雨吗", wished)
+        *_, ended = agent.conversation.talk("明天会下雨吗", wished)
         assert isinstance(ended, Ended) and ended.calls and not ended.error, "whoever offers tools gets the call"
 
 

@@ -176,8 +176,7 @@ def shows_none_of(agent: Agent, batch: str) -> None:
 def walked(tmp_path: Path, messages: int) -> None:
     rows = years(messages)
     home = Home.build(tmp_path, **SETTINGS)
-    with home.open(silent()) as house:
-        agent = house.agent()
+    with home.agent(silent()) as agent:
         for text in OWN:
             say(agent, text)
             home.clock.advance(minutes=1)
@@ -243,8 +242,7 @@ def walked(tmp_path: Path, messages: int) -> None:
         for name in ("log.jsonl", "state.jsonl", "core_mem.yml", "history.yaml"):
             assert batch not in (home.folder / name).read_text(encoding="utf-8"), name
         home.clock.advance(days=20)
-        with home.open(silent()) as house:
-            agent = house.agent()
+        with home.agent(silent()) as agent:
             shows_none_of(agent, batch)
             assert own_words(agent)[: len(said)] == said
             assert own_words(agent)[len(said) :] == [(RESTING, "")]

@@ -90,8 +90,7 @@ def test_another_reply_is_chosen_and_an_older_message_changed_while_a_model_thin
     home, reader = Home.build(tmp_path, **SETTINGS), Reader()
     replies = iter(["日出一定很美。", FIRST, SECOND, "四月快乐。", "晚安。"])
     model = ScriptedModel(lambda _: next(replies, "嗯。"), quoted(reader))
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         trip = say(agent, OLD).exchange.id
         home.clock.advance(minutes=1)
         cat = say(agent, CAT).exchange.id
@@ -135,8 +134,7 @@ def test_another_reply_is_chosen_and_an_older_message_changed_while_a_model_thin
     log = (home.folder / "log.jsonl").read_text(encoding="utf-8")
     assert OLD not in log and NEW not in log
     assert FIRST in log and SECOND in log
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         path_is(agent, [trip, cat, *after])
         assert (row_of(agent, cat)["reply"], row_of(agent, cat)["variants"]) == (SECOND, 2)
         assert "极燚谷" not in findings(agent) and "雪球" in findings(agent)
@@ -150,8 +148,7 @@ def test_another_reply_is_chosen_and_an_older_message_changed_while_a_model_thin
         assert agent.verify()["problems"] == []
     nowhere(home.folder, ["第1答"])
 
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         agent.conversation.select(cat, 0)
         assert row_of(agent, cat)["reply"] == FIRST
         assert FIRST in days_text(home.folder) and SECOND not in days_text(home.folder)
@@ -215,8 +212,7 @@ def test_a_fact_of_a_rule_and_of_a_model_that_its_owner_corrected_stays_when_its
     model = ScriptedModel(
         lambda messages: f"{PLACE}呀，真好。" if SAID in messages[-1].content else "嗯嗯。", quoted(refining)
     )
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         neighbours = [say(agent, "今天下班真晚").exchange.id]
         home.clock.advance(minutes=1)
         spoken = say(agent, SAID).exchange
@@ -245,8 +241,7 @@ def test_a_fact_of_a_rule_and_of_a_model_that_its_owner_corrected_stays_when_its
     nowhere(home.folder, [PLACE, QUARTER, read.id, refined.id], [spoken.user, spoken.char, read.text, refined.text])
 
     home.clock.advance(days=1)
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         before = len(model.questions)
         agent.store.requeue(neighbours)
         agent.finish()

@@ -64,15 +64,15 @@ def test_a_talk_that_is_too_long_for_the_server_loses_its_oldest_rounds_and_is_t
 
 
 def test_one_message_that_is_too_long_by_itself_is_told(home: Home) -> None:
-    with home.open(ScriptedModel([Line(fails=ModelError("context_full", "too long"))])) as house:
-        assert say(house.agent(), "很长").error == "too long"
+    with home.agent(ScriptedModel([Line(fails=ModelError("context_full", "too long"))])) as agent:
+        assert say(agent, "很长").error == "too long"
 
 
 def test_a_prompt_keeps_within_a_window_that_is_known(home: Home) -> None:
     model = ScriptedModel(lambda _: "好的，我记住了你说的每一句话。", understands=False, window=Window(2600))
-    with home.open(model) as house:
+    with home.agent(model) as agent:
         for n in range(40):
-            say(house.agent(), f"这是第{n}句话，我想说的是今天天气很好，我们去公园散步吧。")
+            say(agent, f"这是第{n}句话，我想说的是今天天气很好，我们去公园散步吧。")
     assert all(size(request.messages) <= model.window.room for request in model.requests)
     first = [request.messages[1].content for request in model.requests]
     assert 1 < len(set(first)) < 15, "the oldest go in blocks, so that the beginning stays the same for long"
@@ -116,15 +116,14 @@ def test_a_server_that_names_its_window_is_believed(words: str, tokens: int) -> 
 def test_a_model_that_reads_slowly_is_given_less_of_what_is_recalled_but_some(home: Home) -> None:
     def most_recalled(usage: Usage) -> int:
         model = ScriptedModel(lambda _: Line("好。", usage=usage), understands=False)
-        with home.open(model) as house:
-            agent = house.agent()
+        with home.agent(model) as agent:
             say(agent, "你好")
             recollection = agent.recall("我在江边看见了什么")
             return sum(hit.tokens for hit in recollection.hits)
 
-    with home.open(ScriptedModel(lambda _: "好。", understands=False)) as house:
+    with home.agent(ScriptedModel(lambda _: "好。", understands=False)) as agent:
         for n in range(30):
-            say(house.agent(), f"第{n}次在江边看见了一只白鹭，它站在石头上等着{n}条鱼，天快黑了，风很大，我没有带伞。")
+            say(agent, f"第{n}次在江边看见了一只白鹭，它站在石头上等着{n}条鱼，天快黑了，风很大，我没有带伞。")
             home.clock.advance(hours=13)
     fast, slow, slowest = (most_recalled(Usage(1000, 0, 9, read_s=seconds)) for seconds in (1.0, 15.0, 1000.0))
     assert slow < fast and 0 < slowest <= 300 < fast
@@ -132,8 +131,7 @@ def test_a_model_that_reads_slowly_is_given_less_of_what_is_recalled_but_some(ho
 
 def test_what_a_turn_cost_is_counted(home: Home) -> None:
     usage = Usage(1200, 1000, 9)
-    with home.open(ScriptedModel([Line("好。", usage=usage), "好。", Line("好。")], understands=False)) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel([Line("好。", usage=usage), "好。", Line("好。")], understands=False)) as agent:
         first, second = say(agent, "我住在杭州").cost, say(agent, "你好").cost
         assert first and second
         assert (first.prompt, first.cached, first.reply, first.compared) == (1200, 1000, 9, 0)
@@ -141,7 +139,7 @@ def test_what_a_turn_cost_is_counted(home: Home) -> None:
         assert 0 < second.same < second.compared
         trace = agent.conversation.trace(agent.recent(1)[0].exchange.id)
         assert trace and trace.cost == second
-    with home.open() as house:
-        [spent] = house.agent().store.usage.days()
+    with home.agent() as agent:
+        [spent] = agent.store.usage.days()
         assert (spent.calls, spent.prompt, spent.cached, spent.reported) == (2, 1200 + second.prompt, 1000, 1200)
         assert (spent.same, spent.compared) == (second.same, second.compared)

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from moechat.agent import Agent
 from moechat.curation.brought import MARK
 from moechat.errors import FieldError, MoeChatError, NotFound
-from tests.houses import Home
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> Iterator[Agent]:
-    with Home.build(tmp_path).open() as house:
-        yield house.agent()
 
 
 def quietly(done: int, of: int) -> None:

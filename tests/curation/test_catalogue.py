@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,26 +14,19 @@ from moechat.curation.catalogue import Catalogue, as_json, details_as_json
 from moechat.curation.forgetting import Forecast, Trace
 from moechat.curation.keeper import Keeper
 from moechat.errors import MoeChatError
-from moechat.house import House
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.formats import derived_id
-from tests.houses import Home, moment, say
+from tests.houses import moment, say_all
 
 NOW = moment("2025-05-20T15:00:00")
 DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def agent(home: Home) -> Iterator[Agent]:
-    with home.open() as house:
-        yield talked(house)
-
-
-def talked(house: House) -> Agent:
-    agent = house.agent()
-    say(agent, "今天下雨")
-    agent.finish()
+def agent(agent: Agent) -> Agent:
+    """One that was told something, and knows nothing but the exchange."""
+    say_all(agent, "今天下雨")
     agent.memories.forget([one.id for one in agent.memories.listed(limit=0).memories])
     return agent
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moechat.agent import Agent
-from tests.houses import Home, say, told
+from tests.houses import Home, say, say_all, told
 
 Rows = list[tuple[str, str]]
 ZH_THINGS = (
@@ -70,8 +70,7 @@ def test_a_secret_that_two_replies_repeat_shows_these_two(tmp_path: Path, name: 
     rows = month(language)
     secret, *repeated = SECRETS[name]
     rows[80], rows[100], rows[150] = secret, *repeated
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         ids = [told(agent.store, home.clock, user, char) for user, char in rows]
         agent.finish()
         assert [one.id for one in agent.memories.forgets([ids[80]]).repeats] == [ids[100], ids[150]]
@@ -79,28 +78,22 @@ def test_a_secret_that_two_replies_repeat_shows_these_two(tmp_path: Path, name: 
 
 
 def lost_fact(agent: Agent) -> str:
-    say(agent, "我讨厌香菜")
-    agent.finish()
+    say_all(agent, "我讨厌香菜")
     (fact,) = agent.store.findings.facts()
     return fact.id
 
 
-def test_of_a_fact_whatever_names_its_object_is_shown(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        fact = lost_fact(agent)
-        other = say(agent, "今天的面里又有香菜").exchange.id
-        say(agent, "今天下雨了")
-        agent.finish()
-        shown = [one.id for one in agent.memories.forgets([fact]).repeats]
-        assert other in shown and len(shown) == 2
+def test_of_a_fact_whatever_names_its_object_is_shown(agent: Agent) -> None:
+    fact = lost_fact(agent)
+    other = say(agent, "今天的面里又有香菜").exchange.id
+    say_all(agent, "今天下雨了")
+    shown = [one.id for one in agent.memories.forgets([fact]).repeats]
+    assert other in shown and len(shown) == 2
 
 
-def test_an_object_of_one_character_names_nothing(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        say(agent, "猫")
-        other = say(agent, "今天看见一只猫在晒太阳").exchange.id
-        agent.finish()
-        fact = agent.memories.add_fact("阿明养宠物", keyword="宠物", target="猫").id
-        assert other not in [one.id for one in agent.memories.forgets([fact]).repeats]
+def test_an_object_of_one_character_names_nothing(agent: Agent) -> None:
+    say(agent, "猫")
+    other = say(agent, "今天看见一只猫在晒太阳").exchange.id
+    agent.finish()
+    fact = agent.memories.add_fact("阿明养宠物", keyword="宠物", target="猫").id
+    assert other not in [one.id for one in agent.memories.forgets([fact]).repeats]

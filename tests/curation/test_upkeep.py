@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from moechat.agent import Agent
 from moechat.curation import upkeep
 from moechat.model import Fact, FactDraft
-from tests.houses import Home, say, silent, told, waiting
+from tests.houses import Home, say, say_all, silent, told, waiting
 
 
 def test_verify_counts_what_is_there_and_what_waits(home: Home) -> None:
-    with home.open(silent()) as house:
-        agent = house.agent()
+    with home.agent(silent()) as agent:
         for text in ("我讨厌香菜", "今天下雨"):
             say(agent, text)
         agent.jobs.settle()
@@ -29,27 +29,24 @@ def test_verify_counts_what_is_there_and_what_waits(home: Home) -> None:
         assert after["problems"] == []
 
 
-def test_vectors_that_are_missing_are_counted_and_made(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        agent.settle_indexes()
-        with waiting(agent):
-            for number in range(3):
-                told(agent.store, home.clock, f"第{number}句", settle=True)
-            agent.layers.sync()
-            missing = upkeep.verify(agent.store, agent.layers)["without_vector"]
-            seen: list[tuple[int, int]] = []
-            assert upkeep.fill(agent.layers, lambda done, total: seen.append((done, total))) == missing > 0
-            assert seen[-1] == (missing, missing)
-            assert upkeep.verify(agent.store, agent.layers)["without_vector"] == 0
-            assert upkeep.fill(agent.layers, lambda done, total: None) == 0
+def test_vectors_that_are_missing_are_counted_and_made(home: Home, agent: Agent) -> None:
+    agent.settle_indexes()
+    with waiting(agent):
+        for number in range(3):
+            told(agent.store, home.clock, f"第{number}句", settle=True)
+        agent.layers.sync()
+        missing = upkeep.verify(agent.store, agent.layers)["without_vector"]
+        seen: list[tuple[int, int]] = []
+        assert upkeep.fill(agent.layers, lambda done, total: seen.append((done, total))) == missing > 0
+        assert seen[-1] == (missing, missing)
+        assert upkeep.verify(agent.store, agent.layers)["without_vector"] == 0
+        assert upkeep.fill(agent.layers, lambda done, total: None) == 0
 
 
 def test_indexes_go_and_vectors_stay_unless_they_are_to_be_made_anew(home: Home) -> None:
-    with home.open() as house:
-        say(house.agent(), "今天下雨")
-        house.agent().finish()
-        house.agent().settle_indexes()
+    with home.agent() as agent:
+        say_all(agent, "今天下雨")
+        agent.settle_indexes()
     index = home.folder / ".index"
     names = {path.name for path in index.iterdir()}
     vectors = {name for name in names if name.startswith("vectors-")}
@@ -60,5 +57,5 @@ def test_indexes_go_and_vectors_stay_unless_they_are_to_be_made_anew(home: Home)
     assert (index / "held.lock").exists(), "somebody may hold it"
     upkeep.drop_indexes(home.folder, vectors=True)
     assert [path.name for path in index.iterdir() if path.suffix != ".lock"] == []
-    with home.open() as house:
-        assert [row["text"] for row in house.agent().log()] == ["今天下雨"]
+    with home.agent() as agent:
+        assert [row["text"] for row in agent.log()] == ["今天下雨"]

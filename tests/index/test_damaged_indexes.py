@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.houses import CHARACTER, Home, answer, say, shown, understanding
+from tests.houses import CHARACTER, Home, answer, say_each, shown, understanding
 
 QUESTION = "我的猫叫什么"
 EVENT = {
@@ -74,12 +74,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A house whose indexes hold words, vectors, episodes and topics."""
     folder = tmp_path_factory.mktemp("written")
     home = Home.build(folder)
-    with home.open(understanding(lambda count: answer(count, events=[EVENT]))) as house:
-        agent = house.agent()
-        for text in ("我养了一只猫，叫汤圆", "今天带汤圆去看了医生", "周末想去爬山"):
-            say(agent, text)
-            home.clock.advance(minutes=2)
-        agent.finish()
+    with home.agent(understanding(lambda count: answer(count, events=[EVENT]))) as agent:
+        say_each(home, agent, "我养了一只猫，叫汤圆", "今天带汤圆去看了医生", "周末想去爬山")
         agent.settle_indexes()
     return folder
 
@@ -131,5 +127,5 @@ def is_made_anew(
         report = agent.verify()
         assert (report["problems"], report["without_vector"]) == ([], 0), name
         assert "make no sense" not in caplog.text, f"{name}: all indexes were made anew"
-    with home.open() as house:
-        assert house.agent().verify()["problems"] == [], f"{name}: it was not mended for good"
+    with home.agent() as agent:
+        assert agent.verify()["problems"] == [], f"{name}: it was not mended for good"

@@ -234,11 +234,10 @@ def test_a_changed_model_serves_once_its_vectors_are_made_and_the_talk_goes_on(t
     store = home.store()
     imported(store, ("2025-05-20T09:00:00", "我养了一只鹦鹉", "真好"))
     store.close()
-    with home.open() as house:
-        house.agent().settle_indexes()
+    with home.agent() as agent:
+        agent.settle_indexes()
     home.embedder = HashEmbedder(64)
-    with home.open(silent()) as house:
-        agent = house.agent()
+    with home.agent(silent()) as agent:
         assert "鹦鹉" in shown(agent.recall("昨天我们聊了什么"))
         agent.settle_indexes()
         assert agent.dense.serving is home.embedder

@@ -27,8 +27,8 @@ def agent(home: Home, prompts: list[str]) -> Iterator[Agent]:
         prompts.append("\n".join(message.content for message in messages if message.role == "system"))
         return "嗯，我在听。"
 
-    with home.open(ScriptedModel(reply, understands=False)) as house:
-        yield house.agent()
+    with home.agent(ScriptedModel(reply, understands=False)) as agent:
+        yield agent
 
 
 @pytest.fixture

@@ -213,8 +213,7 @@ def test_beyond_the_limit_the_newest_stay_however_often_it_follows() -> None:
 @pytest.mark.parametrize("change", ["retract", "select"])
 def test_words_that_were_taken_back_go_with_nothing_from_that_moment(tmp_path: Path, change: str) -> None:
     home, busy = Home.build(tmp_path), threading.Event()
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         for text in ("你好", "我昨天去了玄武湖划船"):
             say(agent, text)
             agent.jobs.settle()

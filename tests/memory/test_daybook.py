@@ -13,7 +13,7 @@ from moechat.curation.catalogue import UNDERSTOOD
 from moechat.memory.unranked import pages
 from moechat.model import Message
 from moechat.reading.examples import asked
-from tests.houses import Home, say
+from tests.houses import Home, say, say_all
 
 PAGE = "\n".join((
     "今天阿明去看了海 [1]。", "他还买了一只贝壳给我看。[7]", "他说要戒烟。", "阿明晚上煮了面，香得很。[2]",
@@ -76,8 +76,7 @@ def test_one_call_writes_of_a_day_that_is_over(
     assert writing(prompts) == 1
     answers["page"] = "\n".join(f"我今天很高兴，第{number}次。" for number in range(60))
     agent = open_agent()
-    say(agent, "今天上班")
-    agent.finish()
+    say_all(agent, "今天上班")
     assert writing(prompts) == 1, "a day that is not over is not written of"
     home.clock.advance(hours=20)
     agent.finish()
@@ -88,8 +87,7 @@ def test_only_with_a_page_is_a_memory_of_a_format_that_older_programs_refuse(
     home: Home, open_agent: Callable[[], Agent]
 ) -> None:
     agent = open_agent()
-    say(agent, "今天去看了海")
-    agent.finish()
+    say_all(agent, "今天去看了海")
     assert (home.folder / "format").read_text("utf-8") == "3\n"
     a_day(home, agent)
     assert pages(agent.store) and (home.folder / "format").read_text("utf-8") == "4\n"

@@ -76,8 +76,7 @@ def test_a_day_is_named_no_more_once_a_reply_named_it(home: Home, prompts: list[
         prompts.append("\n".join(message.content for message in messages))
         return "对了，明天是你妈妈的生日。" if "明天——" in prompts[-1] else "嗯。"
 
-    with home.open(ScriptedModel(reply, understands=False)) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel(reply, understands=False)) as agent:
         say_each(home, agent, "我妈妈的生日是农历三月初八")
         assert named(home, agent, prompts, "2025-04-04")
         assert not named(home, agent, prompts, "2025-04-04")

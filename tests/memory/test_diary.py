@@ -19,7 +19,7 @@ from moechat.memory.diary import Diary
 from moechat.model import Event, Exchange, Thresholds, Understanding
 from moechat.store.files import FileStore
 from moechat.when import Span
-from tests.houses import Home, diary_of, edit, imported, moment, recalled, say, shown, told
+from tests.houses import Home, diary_of, edit, imported, moment, recalled, say_all, shown, told
 
 NOW = moment("2025-05-21T15:00:00")
 
@@ -126,8 +126,7 @@ def test_nothing_recorded_for_a_named_time_is_said(diary: Diary, store: FileStor
 
 
 def test_the_question_itself_is_no_record_of_today(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         found = recalled(agent, "我们今天聊了什么")
         assert [s.phrase for s in found.empty_spans] == ["今天"]
         found = recalled(agent, "我们今天聊了什么")
@@ -277,18 +276,16 @@ def test_a_long_time_gives_its_best_within_the_budget(home: Home) -> None:
     ]
     imported(store, *days, ("2025-03-05T12:00:00", "今年最开心的事是学会了游泳", "真好"))
     store.close()
-    with home.open() as house:
-        found = recalled(house.agent(), "今年我学会了什么游泳")
+    with home.agent() as agent:
+        found = recalled(agent, "今年我学会了什么游泳")
         assert "学会了游泳" in shown(found)
         assert sum(hit.tokens for hit in found.hits) <= 300
         assert len(found.hits) < 40
 
 
 def test_a_clock_that_has_moved_on_finds_it_by_date_and_by_meaning(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        say(agent, "昨天和室友吃了火锅")
-        agent.finish()
+    with home.agent() as agent:
+        say_all(agent, "昨天和室友吃了火锅")
         for days, question in ((1, "昨天我说了什么"), (6, "上周三我们聊了什么"), (24, "上个月21号我们聊了什么")):
             home.clock.advance(days=days)
             assert "火锅" in shown(agent.recall(question), "diary"), question

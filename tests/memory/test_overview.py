@@ -120,17 +120,17 @@ def talked(home: Home, agent: Agent, *texts: str) -> None:
 
 def test_the_prompt_tells_what_left_the_context_in_order_of_time(home: Home) -> None:
     model = ScriptedModel(polite, quoted(understood))
-    with home.open(model) as house:
-        talked(home, house.agent(), *STORIES[:5])
+    with home.agent(model) as agent:
+        talked(home, agent, *STORIES[:5])
         assert overview_of(model) == STORIES[:2]
-        talked(home, house.agent(), *STORIES[5:])
+        talked(home, agent, *STORIES[5:])
         assert overview_of(model) == STORIES[:4]
 
 
 def test_the_overview_stays_as_it_is_where_its_events_are_recalled_word_for_word(home: Home) -> None:
     model = ScriptedModel(polite, quoted(understood))
-    with home.open(model) as house:
-        talked(home, house.agent(), *STORIES[:5], "还记得鹦鹉吗")
+    with home.agent(model) as agent:
+        talked(home, agent, *STORIES[:5], "还记得鹦鹉吗")
     prompt = model.requests[-1].messages[-2].content
     assert STORIES[0] in prompt
     assert overview_of(model) == STORIES[:2]
@@ -139,8 +139,7 @@ def test_the_overview_stays_as_it_is_where_its_events_are_recalled_word_for_word
 def test_an_answer_that_is_given_again_does_not_find_its_own_question_in_the_overview(home: Home) -> None:
     home.configure(understanding={"batch_size": 1}, Agent={"mem_thresholds": 0.9})
     model = ScriptedModel(polite, quoted(understood))
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         talked(home, agent, *STORIES[:2])
         assert agent.store.tree.pending() == [], "it is understood already"
         again(agent)

@@ -18,7 +18,7 @@ from moechat.settings.character import Character
 from moechat.settings.home import defaults_folder
 from moechat.settings.prompts import Prompts
 from moechat.when import Span
-from tests.houses import Home, moment, say, silent
+from tests.houses import Home, moment, say_all, silent
 
 NOW = moment("2025-05-21T15:04:00")
 
@@ -176,11 +176,9 @@ def asked(home: Home, *texts: str, days: float = 1, **sections: Any) -> ChatRequ
     """The request for the last of the messages, each said and understood some days after the one before."""
     home.configure(**sections)
     model = silent()
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         for text in texts:
-            say(agent, text)
-            agent.finish()
+            say_all(agent, text)
             home.clock.advance(days=days)
             agent.jobs.tick()
     return model.requests[-1]

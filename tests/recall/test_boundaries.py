@@ -11,6 +11,7 @@ from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.rules import message
 from moechat.rules.boundaries import lifts, stated
+from tests.houses import say_all
 
 # What is said, what lifts it.
 ZH = {
@@ -46,8 +47,7 @@ def test_each_stands_in_every_prompt_until_it_is_lifted(tmp_path: Path, language
         say(agent, greeting)
         return "\n".join(one.content for one in model.requests[-1].messages if one.role == "system")
 
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         for said in table:
             say(agent, said)
             say(agent, greeting)
@@ -104,12 +104,8 @@ def test_a_question_lifts_nothing() -> None:
 def test_nobody_who_is_off_limits_is_raised_but_a_question_is_answered(tmp_path: Path) -> None:
     home = Home.build(tmp_path, character={"user_name": "何露"})
     model = ScriptedModel(lambda messages: "嗯。", understands=False)
-    with home.open(model) as house:
-        agent = house.agent()
-        say(agent, "我男朋友叫李强")
-        say(agent, "昨天和李强去海边捡了贝壳")
-        say(agent, "以后别跟我提李强了")
-        agent.finish()
+    with home.agent(model) as agent:
+        say_all(agent, "我男朋友叫李强", "昨天和李强去海边捡了贝壳", "以后别跟我提李强了")
         for text in ("早呀", "今天去海边走了走", "海边的贝壳真多", "我最近过得怎么样？"):
             home.clock.advance(days=1)
             say(agent, text)
@@ -126,11 +122,8 @@ def test_pain_that_was_replied_to_is_not_raised_by_a_word_of_the_reply(tmp_path:
     home = Home.build(tmp_path, character={"user_name": "何露"})
     comfort = "抱抱你，先去厨房喝口热水吧，把门锁好。"
     model = ScriptedModel(lambda messages: comfort if "割手腕" in messages[-1].content else "嗯。", understands=False)
-    with home.open(model) as house:
-        agent = house.agent()
-        for text in ("我昨晚又割手腕了", *(f"今天看了第{number}集电视剧" for number in range(60))):
-            say(agent, text)
-        agent.finish()
+    with home.agent(model) as agent:
+        say_all(agent, "我昨晚又割手腕了", *(f"今天看了第{number}集电视剧" for number in range(60)))
         home.clock.advance(days=9)
         found = agent.recall("厨房的热水怎么烧")
         assert comfort in [hit.text for hit in found.ranked], "it is found"
@@ -146,10 +139,8 @@ def test_its_owner_edits_it_ends_it_and_brings_it_back(home: Home) -> None:
         say(agent, "早呀")
         return "\n".join(one.content for one in model.requests[-1].messages if one.role == "system")
 
-    with home.open(model) as house:
-        agent = house.agent()
-        say(agent, "以后别跟我提李强了")
-        agent.finish()
+    with home.agent(model) as agent:
+        say_all(agent, "以后别跟我提李强了")
         [boundary] = agent.layers.core.view().boundaries
         changed = agent.memories.edit(boundary.id, text="别提李强，也别提他家里人")
         assert "- 别提李强，也别提他家里人" in prompt(agent) and "以后别跟我提" not in prompt(agent)

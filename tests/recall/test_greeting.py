@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,14 +17,8 @@ DRIVING = "我今天终于拿到驾照了"
 
 
 @pytest.fixture
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return Home.build(tmp_path_factory.mktemp("greeting"), now="2025-05-20T15:00:00", **ON)
-
-
-@pytest.fixture
-def agent(home: Home) -> Iterator[Agent]:
-    with home.open(silent()) as house:
-        yield house.agent()
+def home(tmp_path: Path) -> Home:
+    return Home.build(tmp_path, **ON)
 
 
 def greeted(home: Home, agent: Agent, at: str) -> Greeting | None:
@@ -116,10 +110,10 @@ def test_it_goes_with_what_it_rests_on(home: Home, agent: Agent, is_answered: bo
 
 
 def test_it_is_remembered_over_a_restart(home: Home) -> None:
-    with home.open(silent()) as house:
-        say_each(home, house.agent(), DRIVING)
-        word = greeted(home, house.agent(), "2025-05-23T12:00:00")
-    with home.open(silent()) as house:
-        assert greeted(home, house.agent(), "2025-05-24T12:00:00") is None
-        say_each(home, house.agent(), "嗯嗯")
-        assert word and word.text in [one.exchange.char for one in house.agent().recent(2)]
+    with home.agent(silent()) as agent:
+        say_each(home, agent, DRIVING)
+        word = greeted(home, agent, "2025-05-23T12:00:00")
+    with home.agent(silent()) as agent:
+        assert greeted(home, agent, "2025-05-24T12:00:00") is None
+        say_each(home, agent, "嗯嗯")
+        assert word and word.text in [one.exchange.char for one in agent.recent(2)]

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from moechat.agent import Agent
-from moechat.house import House
 from moechat.model import Dropped, Hit, Recollection
 from moechat.turn import hit_rows
 from moechat.when import Span
@@ -32,11 +31,6 @@ def home(tmp_path: Path) -> Home:
     official = {"pier": {"text": "小满在码头捡到一只旧船铃", "keywords": ["船铃", "码头"], "time": "2024-03-02"}}
     (home.folder / "events.yaml").write_text(yaml.safe_dump(official, allow_unicode=True), encoding="utf-8")
     return home
-
-
-@pytest.fixture
-def agent(house: House) -> Agent:
-    return house.agent()
 
 
 def talked(home: Home, agent: Agent, *texts: str) -> list[str]:
@@ -148,9 +142,9 @@ def test_what_is_no_longer_there_says_that_and_nothing_else(home: Home, agent: A
 
 
 def test_an_older_log_that_quotes_is_read_without_its_quotations(home: Home) -> None:
-    with home.open() as house:
-        first, *_ = talked(home, house.agent(), "昨天和小林在码头放了风筝", "今天天气不错", "早点睡")
-        say(house.agent(), "昨天在码头放的是什么")
+    with home.agent() as agent:
+        first, *_ = talked(home, agent, "昨天和小林在码头放了风筝", "今天天气不错", "早点睡")
+        say(agent, "昨天在码头放的是什么")
     older = {
         "layer": "diary", "recipe": "by_time", "id": first, "time": "2020-01-01T00:00:00+08:00", "text": "另一些话",
         "score": 0.5, "words": ["别的"], "features": {"cosine": 0.5}, "span": "昨天", "sources": [first], "kind": "",
@@ -162,8 +156,8 @@ def test_an_older_log_that_quotes_is_read_without_its_quotations(home: Home) -> 
     entries = [*lines, last]
     entries[place]["hits"] = [older, lost]
     log.write_text("".join(json.dumps(e, ensure_ascii=False) + "\n" for e in entries), encoding="utf-8")
-    with home.open() as house:
-        one, other = house.agent().recent(1)[0].grounds
+    with home.agent() as agent:
+        one, other = agent.recent(1)[0].grounds
     assert one["text"] == "阿明：昨天和小林在码头放了风筝\n小满：嗯，我记住了。"
     assert (one["time"], one["span"], one["features"]) == ("2025-05-20T15:00:00+08:00", "昨天", {"cosine": 0.5})
     assert other == {"layer": "diary"} | GONE

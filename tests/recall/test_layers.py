@@ -12,6 +12,7 @@ import faiss
 import numpy as np
 import pytest
 
+from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.index.dense import Dense
 from moechat.index.vectors import VectorTable
@@ -35,8 +36,7 @@ def layers(home: Home, store: FileStore) -> Iterator[Layers]:
 
 def over(home: Home, store: FileStore, *, embedder: HashEmbedder | None = EMBEDDER, **sections: Any) -> Layers:
     home.configure(**sections)
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         character, config, prompts = agent.character, agent.config, agent.layers.prompts
     pool = ThreadPoolExecutor(4)
     dense = Dense(home.folder / ".index", embedder)
@@ -146,15 +146,13 @@ def test_a_broken_table_of_associations_in_the_characters_folder_is_told(home: H
     layers.close()
 
 
-def test_a_pasted_text_is_asked_by_its_beginning_and_its_end(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
-        say(agent, "我住在杭州")
-        text = f"你看：{'很长的一段文字。' * 4000}我住在哪里？"
-        cue = agent.layers.cue(text, home.clock.now(), "")
-        assert len(cue.text) <= LONGEST_READ and cue.text.startswith("你看：") and cue.text.endswith("我住在哪里？")
-        say(agent, text)
-        assert agent.log()[-1]["text"] == text
+def test_a_pasted_text_is_asked_by_its_beginning_and_its_end(home: Home, agent: Agent) -> None:
+    say(agent, "我住在杭州")
+    text = f"你看：{'很长的一段文字。' * 4000}我住在哪里？"
+    cue = agent.layers.cue(text, home.clock.now(), "")
+    assert len(cue.text) <= LONGEST_READ and cue.text.startswith("你看：") and cue.text.endswith("我住在哪里？")
+    say(agent, text)
+    assert agent.log()[-1]["text"] == text
 
 
 def turned_around(table: VectorTable) -> None:
@@ -206,8 +204,7 @@ def test_what_she_says_of_herself_is_hers_and_her_authors_word_stands_above_it(h
     (home.folder / "facts.yaml").write_text(
         "f1: {text: 小满住在灯塔, entity: character, keyword: 住址, target: 灯塔}\n", encoding="utf-8"
     )
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         drafts = [
             FactDraft("小满住在北京", ("x",), entity="character", keyword="住址", target="北京"),
             FactDraft("小满养了一只猫叫糯米", ("x",), entity="character", keyword="宠物", target="糯米"),

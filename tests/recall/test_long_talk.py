@@ -19,7 +19,7 @@ from moechat.errors import ModelError
 from moechat.language import words
 from moechat.memory import context
 from moechat.model import Message
-from tests.houses import ZONE, Home, answer, polite, quoted, say, understanding
+from tests.houses import ZONE, Home, answer, polite, quoted, say, say_all, understanding
 
 
 def told_apart(days: int) -> Iterator[Said]:
@@ -96,8 +96,7 @@ def test_context_overview_and_details_never_overlap(
     recall = {"token_budget": 900, "recipes": {"stream": stream, "association": stream | {"all_events": True}}}
     home = Home.build(tmp_path, recall=recall, Agent=agent_settings)
     model, found, said = ScriptedModel(year_talk.reply, quoted(entangled)), Prompts(), list[Said]()
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         for one in told_apart(days):
             home.clock.at = one.at
             say(agent, one.text)
@@ -142,8 +141,7 @@ def ends(count: int) -> str:
 
 def test_a_scene_that_the_model_sees_ending_after_a_pause_sends_all(home: Home) -> None:
     model = understanding(ends)
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         talk(home, agent, range(1, 16))
         assert (together(model), left(agent)) == ([], list(range(1, 16)))
         home.clock.advance(hours=1)
@@ -157,8 +155,7 @@ def test_where_every_exchange_is_understood_the_one_that_ends_the_scene_sends_al
     home.configure(understanding={"batch_size": 1})
     model = understanding()
     model._next_answer = lambda asked: answer(1, scene_changed="第15句话" in asked[-1].content)
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         talk(home, agent, range(1, 15))
         assert left(agent) == list(range(1, 15))
         talk(home, agent, [15])
@@ -169,9 +166,9 @@ def test_where_every_exchange_is_understood_the_one_that_ends_the_scene_sends_al
 def test_a_scene_that_ended_before_the_newest_exchange_cuts_nothing_more(home: Home) -> None:
     """The oldest ten of twenty: that their last one ended a scene says nothing about the other ten."""
     model = understanding(ends)
-    with home.open(model) as house:
-        talk(home, house.agent(), range(1, 21))
-        assert (together(model), left(house.agent())) == ([list(range(1, 11))], list(range(11, 21)))
+    with home.agent(model) as agent:
+        talk(home, agent, range(1, 21))
+        assert (together(model), left(agent)) == ([list(range(1, 11))], list(range(11, 21)))
 
 
 def test_a_scene_that_ends_while_the_model_is_away_stays_until_it_is_understood(home: Home) -> None:
@@ -181,8 +178,7 @@ def test_a_scene_that_ends_while_the_model_is_away_stays_until_it_is_understood(
         return ModelError("no_route", "nobody there") if away else answer(count)
 
     model = understanding(make)  # type: ignore[arg-type]
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         talk(home, agent, range(1, 15))
         say(agent, "第15句话，晚安")
         agent.jobs.settle()
@@ -199,20 +195,18 @@ def test_a_scene_that_ends_while_the_model_is_away_stays_until_it_is_understood(
 def test_a_talk_that_waits_to_be_understood_is_told_by_nothing_else(home: Home) -> None:
     """At thirty rounds the talk leaves even so: no event tells of it yet, and it can be recalled word for word."""
     model = understanding(lambda _: ModelError("no_route", "nobody there"), polite)  # type: ignore[arg-type, return-value]
-    with home.open(model) as house:
-        talk(home, house.agent(), range(1, 32))
-        assert left(house.agent())[0] == 11
+    with home.agent(model) as agent:
+        talk(home, agent, range(1, 32))
+        assert left(agent)[0] == 11
         prompt = "".join(message.content for message in model.requests[-1].messages)
         assert "【前情提要】" not in prompt
-        assert "第3句话" in "".join(hit.text for hit in house.agent().recall("我的第3句话是什么").hits)
+        assert "第3句话" in "".join(hit.text for hit in agent.recall("我的第3句话是什么").hits)
 
 
 def test_what_a_talk_recalls_grows_stronger_with_the_events_that_tell_of_it(home: Home) -> None:
-    with home.open(ScriptedModel(year_talk.reply, year_talk.understood)) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel(year_talk.reply, year_talk.understood)) as agent:
         exchange = say(agent, "今天和小林在码头送走了一个纸风筝").exchange.id
-        say(agent, "今天和老周在钟楼修好了一个木头拼图")
-        agent.finish()
+        say_all(agent, "今天和老周在钟楼修好了一个木头拼图")
         state, ids = agent.store.state, agent.layers.episodes.view(home.clock.now()).ids
         home.clock.advance(days=1)
         say(agent, "还记得纸风筝吗")

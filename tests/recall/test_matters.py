@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -17,28 +16,14 @@ from moechat.recall import profile
 from moechat.recall.episodic import MOST_DOUBTED
 from moechat.recall.fragments import Names, event_line
 from moechat.rules.reading import understand
-from tests.houses import Home, moment, say, silent
+from tests.houses import Home, moment, say_each
 
 DOUBTED = ("房东突然说要卖房", "对象把我拉黑了", "导师不让我毕业", "银行来收房了")
 EVERY_DAY = ("中午吃了面，还行", "下雨了，公园里没人", "那部剧第二季什么时候出", "地铁停了十分钟")
 
 
-@pytest.fixture
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    return Home.build(tmp_path_factory.mktemp("life"))
-
-
-@pytest.fixture
-def agent(home: Home) -> Iterator[Agent]:
-    with home.open(silent()) as house:
-        yield house.agent()
-
-
 def lives(home: Home, agent: Agent, *texts: str, days: int = 1) -> None:
-    for text in texts:
-        say(agent, text)
-        home.clock.advance(minutes=2)
-    agent.finish()
+    say_each(home, agent, *texts)
     home.clock.advance(hours=24 * days)
 
 

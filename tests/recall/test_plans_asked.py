@@ -14,6 +14,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.model import Event, Message
 from moechat.recall.plans import asks_after
 from moechat.store.state import MAX_PLAN_TURNS
+from tests.houses import say_all
 
 HEADING = "【近来的打算】"
 MATTERS = (
@@ -54,8 +55,7 @@ def test_sixty_days_with_twenty_plans(home: Home) -> None:
     model = ScriptedModel(curious, understands=False)
     start = home.clock.now()
     replies: list[str] = []
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         for day in range(60):
             home.clock.at = start + timedelta(days=day)
             if 20 < day < 48:  # nobody talks for four weeks
@@ -91,8 +91,7 @@ def shown(model: ScriptedModel) -> bool:
 def test_from_its_day_it_stands_in_three_prompts_and_never_again(home: Home) -> None:
     model = ScriptedModel(lambda messages: "嗯，我在听。", understands=False)
     seen = []
-    with home.open(model) as house:
-        agent = house.agent()
+    with home.agent(model) as agent:
         say(agent, "3月10号我要去医院体检")
         for day, hour in ((8, 9), (10, 9), (10, 21), (11, 21), (12, 21), (13, 21)):
             agent.finish()
@@ -101,9 +100,9 @@ def test_from_its_day_it_stands_in_three_prompts_and_never_again(home: Home) -> 
             seen.append(shown(model))
     assert seen == [False, True, True, True, False, False]
     assert seen.count(True) == MAX_PLAN_TURNS
-    with home.open(model) as house:
+    with home.agent(model) as agent:
         home.clock.advance(days=1)
-        say(house.agent(), "早上好呀。")
+        say(agent, "早上好呀。")
         assert not shown(model), "it is known after a restart"
 
 
@@ -111,10 +110,8 @@ def test_one_that_came_due_while_nobody_talked_is_asked_after_and_an_old_one_tha
     home: Home,
 ) -> None:
     model = ScriptedModel(curious, understands=False)
-    with home.open(model) as house:
-        agent = house.agent()
-        say(agent, "3月10号我要去医院体检")
-        agent.finish()
+    with home.agent(model) as agent:
+        say_all(agent, "3月10号我要去医院体检")
         home.clock.at = moment("2026-05-20T21:00:00")
         say(agent, "好久不见。")
         assert agent.recent(1)[0].exchange.char == "医院体检怎么样了？"
@@ -127,10 +124,8 @@ def test_one_that_came_due_while_nobody_talked_is_asked_after_and_an_old_one_tha
 
 def test_nothing_delicate_is_asked_after(home: Home) -> None:
     model = ScriptedModel(curious, understands=False)
-    with home.open(model) as house:
-        agent = house.agent()
-        say(agent, "3月10号我要去做流产手术")
-        agent.finish()
+    with home.agent(model) as agent:
+        say_all(agent, "3月10号我要去做流产手术")
         home.clock.at = moment("2026-03-10T21:00:00")
         say(agent, "今天也就那样。")
         assert not shown(model)

@@ -35,8 +35,7 @@ def hit(score: float, *shared: str) -> Hit:
 @contextmanager
 def opened(folder: Path, *, understands: bool = False, **sections: Any) -> Iterator[tuple[Agent, ConfiguredRecipes]]:
     home = Home.build(folder, **sections)
-    with home.open(ScriptedModel(understands=understands) if understands else silent()) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel(understands=understands) if understands else silent()) as agent:
         yield agent, agent.layers.recipes
 
 

@@ -39,8 +39,7 @@ def prompts(folder: Path, days: int, *, leaves: bool) -> list[str]:
         return PAGE if "日记本上写这一天" in messages[-1].content else '{"facts": [], "events": []}'
 
     home = Home.build(folder, **OFF)
-    with home.open(ScriptedModel(reply, answer)) as house:
-        agent = house.agent()
+    with home.agent(ScriptedModel(reply, answer)) as agent:
         for day in range(days):
             for text in DAYS[day % len(DAYS)]:
                 say(agent, text)

@@ -60,8 +60,7 @@ def test_what_held_before_is_told_with_how_it_ended(parts: dict[str, str], zh: s
 
 
 def test_a_limit_stands_above_the_profile_and_not_in_it(tmp_path: Path) -> None:
-    with Home.build(tmp_path).open() as house:
-        agent = house.agent()
+    with Home.build(tmp_path).agent() as agent:
         limits = [fact("别提李强", kind="boundary", target="李强"), fact("说话短一点", kind="boundary")]
         facts = [
             fact("用户住在杭州", keyword="住址", target="杭州"),
