@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.curation import upkeep
 from moechat.curation.catalogue import KINDS, as_json, details_as_json
@@ -20,7 +21,7 @@ from moechat.index.vectors import tables_under
 from moechat.model import Episode, Event, Fact, FactDraft, Message
 from moechat.settings.schema import ForgettingSettings
 from moechat.store.formats import derived_id
-from tests.houses import Home, answer, edit, fact, imported, moment, quoted, recalled, say, shown
+from tests.houses import Home, answer, edit, fact, imported, moment, quoted, recalled, say, say_all, shown
 
 NOW = moment("2025-05-20T15:00:00")
 
@@ -45,17 +46,26 @@ def house(home: Home) -> Iterator[House]:
         yield house
 
 
-def talked(house: House, *texts: str) -> Keeper:
-    agent = house.agent()
+def talked(agent: Agent, *texts: str) -> Keeper:
     for text in texts or ("我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙",):
-        say(agent, text)
-        agent.finish()
+        say_all(agent, text)
     agent.settle_indexes()  # what goes on behind a turn is done: it sums facts up as well
     return agent.memories
 
 
-def limited(house: House, limits: ForgettingSettings) -> Keeper:
-    agent = house.agent()
+@pytest.fixture
+def keeping(agent: Agent) -> Keeper:
+    """Of somebody who told of the durian and the key."""
+    return talked(agent)
+
+
+@pytest.fixture
+def rainy(agent: Agent) -> Keeper:
+    """Of somebody who spoke of the rain alone."""
+    return talked(agent, "今天下雨")
+
+
+def limited(agent: Agent, limits: ForgettingSettings) -> Keeper:
     return Keeper(agent.layers, lambda: limits, agent.conversation.change, lambda: None)
 
 
@@ -67,10 +77,9 @@ def only(keeping: Keeper, *kinds: str, **more: object):
 # ---- looking
 
 
-def test_everything_is_listed_by_kind_the_newest_first(home: Home, house: House) -> None:
-    keeping = talked(house)
+def test_everything_is_listed_by_kind_the_newest_first(home: Home, agent: Agent, keeping: Keeper) -> None:
     home.clock.advance(days=1)
-    say(house.agent(), "今天下雨")
+    say(agent, "今天下雨")
     page = keeping.listed(KINDS)
     assert {(one.kind, one.text) for one in page.memories} == {
         ("fact", "用户不喜欢榴莲"),
@@ -82,8 +91,8 @@ def test_everything_is_listed_by_kind_the_newest_first(home: Home, house: House)
     assert {one.kind for one in keeping.listed().memories} == {"fact", "event"}
 
 
-def test_a_search_finds_what_has_all_the_words(house: House) -> None:
-    keeping = talked(house, "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙", "I saw a Lighthouse today")
+def test_a_search_finds_what_has_all_the_words(agent: Agent) -> None:
+    keeping = talked(agent, "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙", "I saw a Lighthouse today")
     assert [one.kind for one in keeping.listed(KINDS, search="榴莲").memories].count("fact") == 1
     assert only(keeping, "exchange", search="lighthouse TODAY").text == "I saw a Lighthouse today"
     assert only(keeping, "event", search="铜钥匙 灯塔").kind == "event"
@@ -91,8 +100,7 @@ def test_a_search_finds_what_has_all_the_words(house: House) -> None:
     assert only(keeping, "exchange", search="记下了 铜钥匙").reply == "嗯，榴莲我也记下了。"
 
 
-def test_a_memory_is_shown_with_all_that_it_rests_on(house: House) -> None:
-    keeping = talked(house)
+def test_a_memory_is_shown_with_all_that_it_rests_on(keeping: Keeper) -> None:
     known, happened = only(keeping, "fact"), only(keeping, "event")
     exchange = only(keeping, "exchange")
     told = keeping.get(known.id)
@@ -112,30 +120,27 @@ def test_a_memory_is_shown_with_all_that_it_rests_on(house: House) -> None:
         assert as_json(one)["id"] == one.id
 
 
-def test_a_recall_makes_it_stronger_and_puts_fading_off(home: Home, house: House) -> None:
-    keeping = talked(house)
+def test_a_recall_makes_it_stronger_and_puts_fading_off(home: Home, agent: Agent, keeping: Keeper) -> None:
     before = only(keeping, "fact")
     home.clock.advance(hours=13)
-    assert "用户不喜欢榴莲" in shown(recalled(house.agent(), "我讨厌什么水果？榴莲吗"), "core")
-    house.agent().jobs.settle()
+    assert "用户不喜欢榴莲" in shown(recalled(agent, "我讨厌什么水果？榴莲吗"), "core")
+    agent.jobs.settle()
     after = keeping.get(before.id)
     assert (before.strength, before.recalls, after.memory.strength, after.memory.recalls) == (1, 0, 16, 1)
     assert after.memory.recalled == home.clock.now()
     assert after.forecast_text == "如果不再想起，大约 112 天后淡忘"
 
 
-def test_a_fact_is_shown_with_its_history(house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    first = keeping.add_fact("用户住在杭州", keyword="住址", target="杭州", single=True)
-    then = keeping.add_fact("用户住在苏州", keyword="住址", target="苏州", single=True)
-    assert [one.text for one in keeping.get(then.id).replaced] == ["用户住在杭州"]
-    assert [one.text for one in keeping.get(first.id).replaced_by] == ["用户住在苏州"]
-    assert (keeping.get(first.id).memory.current, then.current) == (False, True)
-    assert [one.text for one in keeping.listed(["fact"], search="用户住在").memories] == ["用户住在苏州"]
+def test_a_fact_is_shown_with_its_history(rainy: Keeper) -> None:
+    first = rainy.add_fact("用户住在杭州", keyword="住址", target="杭州", single=True)
+    then = rainy.add_fact("用户住在苏州", keyword="住址", target="苏州", single=True)
+    assert [one.text for one in rainy.get(then.id).replaced] == ["用户住在杭州"]
+    assert [one.text for one in rainy.get(first.id).replaced_by] == ["用户住在苏州"]
+    assert (rainy.get(first.id).memory.current, then.current) == (False, True)
+    assert [one.text for one in rainy.listed(["fact"], search="用户住在").memories] == ["用户住在苏州"]
 
 
-def test_what_is_not_there_is_said(house: House) -> None:
-    keeping = talked(house)
+def test_what_is_not_there_is_said(keeping: Keeper) -> None:
     for work in (keeping.get, lambda id_: keeping.edit(id_, "x"), lambda id_: keeping.forget([id_]),
                  lambda id_: keeping.archive([id_]), lambda id_: keeping.pin([id_])):  # fmt: skip
         with pytest.raises(NotFound, match="memories list"):
@@ -145,13 +150,14 @@ def test_what_is_not_there_is_said(house: House) -> None:
 # ---- changing
 
 
-def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: Home, house: House) -> None:
-    keeping = talked(house)
+def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(
+    home: Home, agent: Agent, keeping: Keeper
+) -> None:
     known, happened, exchange = (only(keeping, kind) for kind in ("fact", "event", "exchange"))
     assert keeping.edit(known.id, "用户最讨厌榴莲").by == "owner"
     assert keeping.edit(happened.id, "用户在灯塔下弄丢了钥匙").text == "用户在灯塔下弄丢了钥匙"
-    house.agent().conversation.correct(exchange.id, user="我讨厌榴莲，前天在灯塔下弄丢了铜钥匙")
-    house.agent().finish()
+    agent.conversation.correct(exchange.id, user="我讨厌榴莲，前天在灯塔下弄丢了铜钥匙")
+    agent.finish()
     assert {known.id, happened.id} <= {one.id for one in keeping.listed(limit=0).memories}
     assert keeping.get(known.id).memory.text == "用户最讨厌榴莲"
     assert "用户最讨厌榴莲" in (home.folder / "core_mem.yml").read_text(encoding="utf-8")
@@ -167,15 +173,15 @@ def test_an_edited_memory_is_the_owners_and_no_understanding_replaces_it(home: H
         ("用户住在杭州", "用户住在杭州"),
     ],
 )
-def test_a_fact_about_the_user_is_kept_in_the_third_person(house: House, words: str, text: str) -> None:
-    keeping = house.agent().memories
+def test_a_fact_about_the_user_is_kept_in_the_third_person(agent: Agent, words: str, text: str) -> None:
+    keeping = agent.memories
 
     assert keeping.add_fact(words).text == text
     assert keeping.add_fact(words, entity="小雨").text == words
 
 
-def test_a_fact_in_other_words_says_what_they_say(house: House) -> None:
-    keeping = house.agent().memories
+def test_a_fact_in_other_words_says_what_they_say(agent: Agent) -> None:
+    keeping = agent.memories
     known = keeping.add_fact("用户讨厌香菜", keyword="喜好", target="香菜", polarity=-1)
     keeping.edit(known.id, "用户爱吃香菜")
     fields = keeping.get(known.id).fields
@@ -184,27 +190,25 @@ def test_a_fact_in_other_words_says_what_they_say(house: House) -> None:
     assert "target" not in keeping.get(known.id).fields
 
 
-def test_an_edited_exchange_is_corrected(house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    assert keeping.edit(only(keeping, "exchange").id, "今天下雪").text == "今天下雪"
+def test_an_edited_exchange_is_corrected(rainy: Keeper) -> None:
+    assert rainy.edit(only(rainy, "exchange").id, "今天下雪").text == "今天下雪"
     with pytest.raises(MoeChatError, match="needs words"):
-        keeping.edit(only(keeping, "exchange").id, "  ")
+        rainy.edit(only(rainy, "exchange").id, "  ")
 
 
-def test_archived_memories_are_hidden_and_come_back(house: House) -> None:
-    keeping = talked(house)
+def test_archived_memories_are_hidden_and_come_back(agent: Agent, keeping: Keeper) -> None:
     known = only(keeping, "fact")
     assert [one.id for one in keeping.archive([known.id])] == [known.id]
     assert keeping.listed(["fact"]).total == 0
     assert only(keeping, "fact", archived=True).archived
-    assert "榴莲" not in shown(house.agent().recall("我讨厌什么水果？榴莲吗"), "core")
+    assert "榴莲" not in shown(agent.recall("我讨厌什么水果？榴莲吗"), "core")
     keeping.restore([known.id])
-    assert "用户不喜欢榴莲" in shown(house.agent().recall("我讨厌什么水果？榴莲吗"), "core")
+    assert "用户不喜欢榴莲" in shown(agent.recall("我讨厌什么水果？榴莲吗"), "core")
 
 
-def test_pinned_memories_are_not_cleaned_and_the_dry_run_only_tells(house: House) -> None:
-    talked(house)
-    keeping = limited(house, ForgettingSettings(cap=1, share=1.0))
+def test_pinned_memories_are_not_cleaned_and_the_dry_run_only_tells(agent: Agent) -> None:
+    talked(agent)
+    keeping = limited(agent, ForgettingSettings(cap=1, share=1.0))
     known, happened = only(keeping, "fact"), only(keeping, "event")
     assert keeping.pin([known.id])[0].pinned
     done, would = keeping.clean(dry_run=True)
@@ -226,13 +230,12 @@ def holding(folder: Path, *words: str) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in files if any(mark in path.read_bytes() for mark in marks))
 
 
-def test_after_forgetting_an_exchange_no_file_holds_its_words(home: Home, house: House) -> None:
-    keeping = talked(house)
-    agent = house.agent()
+def test_after_forgetting_an_exchange_no_file_holds_its_words(
+    home: Home, house: House, agent: Agent, keeping: Keeper
+) -> None:
     for text in ("今天下雨", "我讨厌什么水果，在哪里丢的钥匙"):  # recalls it: the log quotes what the reply rested on
         home.clock.advance(hours=1)
-        say(agent, text)
-        agent.finish()
+        say_all(agent, text)
     agent.settle_indexes()
     exchange = only(keeping, "exchange", search="铜钥匙")
     assert len(holding(home.folder, "铜钥匙")) >= 4, "log, day file, notes and cache"
@@ -243,15 +246,14 @@ def test_after_forgetting_an_exchange_no_file_holds_its_words(home: Home, house:
     assert keeping.listed(KINDS, search="铜钥匙").total == 0
     house.close()
     assert holding(home.folder, "铜钥匙", "用户不喜欢榴莲", "灯塔下") == []
-    with home.open() as again:
-        assert [row["text"] for row in again.agent().log()] == ["今天下雨", "我讨厌什么水果，在哪里丢的钥匙"]
-        assert "铜钥匙" not in shown(again.agent().recall("铜钥匙丢在灯塔下了吗"))
-        assert again.agent().problems() == []
+    with home.agent() as agent:
+        assert [row["text"] for row in agent.log()] == ["今天下雨", "我讨厌什么水果，在哪里丢的钥匙"]
+        assert "铜钥匙" not in shown(agent.recall("铜钥匙丢在灯塔下了吗"))
+        assert agent.problems() == []
 
 
-def test_its_vectors_are_erased_too(home: Home, house: House) -> None:
-    keeping = talked(house, "今天下雨", "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙")
-    agent = house.agent()
+def test_its_vectors_are_erased_too(home: Home, agent: Agent) -> None:
+    keeping = talked(agent, "今天下雨", "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙")
     agent.recall("铜钥匙")  # core memory is embedded when it is searched
     agent.settle_indexes()
     texts = [one.text for one in keeping.listed(KINDS, search="铜钥匙").memories] + [
@@ -275,10 +277,9 @@ def test_its_vectors_are_erased_too(home: Home, house: House) -> None:
     assert "今天下雨" in shown(agent.recall("下雨"))
 
 
-def test_no_file_holds_the_vector_of_any_wording_that_a_forgotten_exchange_ever_had(home: Home, house: House) -> None:
+def test_no_file_holds_the_vector_of_any_wording_that_a_forgotten_exchange_ever_had(home: Home, agent: Agent) -> None:
     first, then, stays = "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙", "我讨厌榴莲，昨天在灯塔下弄丢了银钥匙", "今天下雨"
-    keeping = talked(house, stays, first)
-    agent = house.agent()
+    keeping = talked(agent, stays, first)
     agent.recall("铜钥匙")
     texts = [
         first,
@@ -312,8 +313,7 @@ def test_no_file_holds_the_vector_of_any_wording_that_a_forgotten_exchange_ever_
     assert stays in shown(agent.recall("下雨"))
 
 
-def test_what_followed_a_forgotten_exchange_follows_what_was_before_it(home: Home, house: House) -> None:
-    agent = house.agent()
+def test_what_followed_a_forgotten_exchange_follows_what_was_before_it(agent: Agent) -> None:
     ids = [say(agent, text).exchange.id for text in ("一", "二", "三", "四")]
     agent.finish()
     agent.memories.forget(ids[1:3])
@@ -324,8 +324,7 @@ def test_what_followed_a_forgotten_exchange_follows_what_was_before_it(home: Hom
     assert [shown.exchange.user for shown in agent.recent(10)] == ["一", "五"]
 
 
-def test_a_branch_and_a_cut_outlive_the_exchange_that_they_were_made_at(home: Home, house: House) -> None:
-    agent = house.agent()
+def test_a_branch_and_a_cut_outlive_the_exchange_that_they_were_made_at(agent: Agent) -> None:
     first, second = (say(agent, text).exchange.id for text in ("一", "二"))
     agent.jobs.settle()
     agent.store.log.cut(second)
@@ -340,15 +339,16 @@ def test_a_branch_and_a_cut_outlive_the_exchange_that_they_were_made_at(home: Ho
     assert tree.off_path() == {third}
 
 
-def test_everything_can_be_forgotten_and_the_talk_begins_anew(home: Home, house: House) -> None:
-    keeping = talked(house)
+def test_everything_can_be_forgotten_and_the_talk_begins_anew(
+    home: Home, house: House, agent: Agent, keeping: Keeper
+) -> None:
     keeping.forget([one.id for one in keeping.listed(KINDS, limit=0).memories])
     house.close()
     assert holding(home.folder, "榴莲", "铜钥匙") == []
-    with home.open() as again:
-        assert again.agent().log() == []
-        say(again.agent(), "你好")
-        assert [one.exchange.user for one in again.agent().recent(5)] == ["你好"]
+    with home.agent() as agent:
+        assert agent.log() == []
+        say(agent, "你好")
+        assert [one.exchange.user for one in agent.recent(5)] == ["你好"]
 
 
 def test_an_imported_exchange_is_forgotten_and_its_neighbours_stay_as_they_are(home: Home) -> None:
@@ -357,8 +357,8 @@ def test_an_imported_exchange_is_forgotten_and_its_neighbours_stay_as_they_are(h
     store.close()
     path = home.folder / "memorys" / "2025-05-01.yaml"
     edit(path, "20250501-110000:", "# my note\n20250501-110000:")
-    with home.open() as house:
-        keeping = house.agent().memories
+    with home.agent() as agent:
+        keeping = agent.memories
         keeping.forget([only(keeping, "exchange", search="铜钥匙").id])
         assert only(keeping, "exchange").text == "找到了"
     assert "铜钥匙" not in path.read_text(encoding="utf-8")
@@ -373,42 +373,41 @@ def test_moechats_own_day_files_are_not_written_and_nothing_is_half_done(home: H
         f"'1746064800':\n  text_tag: 钥匙\n  msg: |-\n    {said.replace(chr(10), chr(10) + '  ')}\n", encoding="utf-8"
     )
     before = path.read_bytes()
-    with home.open() as house:
-        keeping = house.agent().memories
+    with home.agent() as agent:
+        keeping = agent.memories
         with pytest.raises(DataError, match="by hand"):
             keeping.forget(["1746064800"])
         assert only(keeping, "exchange").text == "丢了铜钥匙"
     assert path.read_bytes() == before
 
 
-def test_a_forgotten_fact_takes_its_history_along_and_leaves_what_was_said(home: Home, house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    keeping.add_fact("用户住在杭州", keyword="住址", target="杭州", single=True)
-    new = keeping.add_fact("用户住在苏州", keyword="住址", target="苏州", single=True)
-    assert {one.text for one in keeping.forget([new.id])} == {"用户住在苏州", "用户住在杭州"}
-    assert keeping.listed(["fact"], search="住在").total == 0
-    assert only(keeping, "exchange").text == "今天下雨"
+def test_a_forgotten_fact_takes_its_history_along_and_leaves_what_was_said(
+    home: Home, house: House, rainy: Keeper
+) -> None:
+    rainy.add_fact("用户住在杭州", keyword="住址", target="杭州", single=True)
+    new = rainy.add_fact("用户住在苏州", keyword="住址", target="苏州", single=True)
+    assert {one.text for one in rainy.forget([new.id])} == {"用户住在苏州", "用户住在杭州"}
+    assert rainy.listed(["fact"], search="住在").total == 0
+    assert only(rainy, "exchange").text == "今天下雨"
     house.close()
     assert holding(home.folder, "用户住在") == []
 
 
-def test_what_is_forgotten_does_not_come_back_when_its_exchange_is_understood_anew(home: Home, house: House) -> None:
-    keeping = talked(house)
+def test_what_is_forgotten_does_not_come_back_when_its_exchange_is_understood_anew(
+    home: Home, agent: Agent, keeping: Keeper
+) -> None:
     known, happened = only(keeping, "fact"), only(keeping, "event")
     keeping.forget([known.id, happened.id])
-    agent = house.agent()
     agent.store.requeue(list(agent.store.tree.parents))
     agent.finish()
     assert keeping.listed(limit=0).total == 0
     home.clock.advance(days=1)
-    say(agent, "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙")
-    agent.finish()
+    say_all(agent, "我讨厌榴莲，昨天在灯塔下弄丢了铜钥匙")
     assert {one.kind for one in keeping.listed().memories} == {"fact", "event"}, "told again, it is remembered again"
 
 
-def test_a_summary_goes_with_one_of_its_facts_and_the_others_hold_again(house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    store = house.agent().store
+def test_a_summary_goes_with_one_of_its_facts_and_the_others_hold_again(agent: Agent, rainy: Keeper) -> None:
+    store = agent.store
     (source,) = store.tree.parents
     known = [
         Fact(derived_id(text, (source,)), NOW, FactDraft(text, (source,), keyword="兴趣"))
@@ -417,25 +416,24 @@ def test_a_summary_goes_with_one_of_its_facts_and_the_others_hold_again(house: H
     sum_ = FactDraft("爱画画；爱星座", (source,), keyword="兴趣")
     whole = Fact(derived_id(sum_.text, (source,)), NOW, sum_, tuple(f.id for f in known), consolidated=True)
     store.findings.put([*known, whole])
-    keeping.forget([known[0].id])
-    assert [one.text for one in keeping.listed(["fact"], search="爱").memories] == ["爱星座"]
+    rainy.forget([known[0].id])
+    assert [one.text for one in rainy.listed(["fact"], search="爱").memories] == ["爱星座"]
 
 
-def test_a_reflection_goes_with_the_event_that_it_rests_on(house: House) -> None:
-    keeping = talked(house)
+def test_a_reflection_goes_with_the_event_that_it_rests_on(agent: Agent, keeping: Keeper) -> None:
     happened, exchange = only(keeping, "event"), only(keeping, "exchange")
     thought = Episode(
         "r1", NOW, Event("用户容易丢东西", (exchange.id,)), "reflection", evidence=(happened.id,), depth=1
     )
-    house.agent().store.findings.put([replace(thought, id=derived_id(thought.event.text, (exchange.id,)))])
+    agent.store.findings.put([replace(thought, id=derived_id(thought.event.text, (exchange.id,)))])
     assert [one.text for one in keeping.get(only(keeping, "reflection").id).evidence] == [happened.text]
     assert {one.kind for one in keeping.forget([happened.id])} == {"event", "reflection"}
     assert only(keeping, "exchange").id == exchange.id
 
 
-def test_what_the_owner_wrote_stays_without_what_it_rested_on(home: Home, house: House) -> None:
-    keeping = talked(house, "今天下雨", "明天也下雨")
-    store = house.agent().store
+def test_what_the_owner_wrote_stays_without_what_it_rested_on(agent: Agent) -> None:
+    keeping = talked(agent, "今天下雨", "明天也下雨")
+    store = agent.store
     one, other = store.tree.parents
     both = FactDraft("我写的：雨季到了", (one, other))
     alone = FactDraft("我写的：下雨了", (one,))
@@ -458,8 +456,7 @@ def test_what_the_owner_wrote_stays_without_what_it_rested_on(home: Home, house:
 
 
 def test_an_exchange_that_is_being_answered_is_not_forgotten(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         id_ = agent.store.log.begin("还在说", home.clock.now())
         with pytest.raises(MoeChatError, match="being answered"):
             agent.memories.forget([id_])
@@ -482,8 +479,7 @@ def test_another_process_that_is_open_follows(home: Home) -> None:
 
 
 def test_what_a_kill_left_is_erased_when_it_is_forgotten_again(home: Home) -> None:
-    with home.open() as house:
-        agent = house.agent()
+    with home.agent() as agent:
         kept, lost = (say(agent, text).exchange.id for text in ("今天下雨", "我丢了铜钥匙"))
         agent.finish()
         agent.store.log.retract(lost)  # the first step of forgetting
@@ -494,13 +490,13 @@ def test_what_a_kill_left_is_erased_when_it_is_forgotten_again(home: Home) -> No
 
 
 def test_damaged_lines_of_the_log_go_with_a_forgetting_as_nobody_knows_what_they_hold(home: Home) -> None:
-    with home.open() as house:
-        id_ = say(house.agent(), "我丢了铜钥匙").exchange.id
-        house.agent().finish()
+    with home.agent() as agent:
+        id_ = say(agent, "我丢了铜钥匙").exchange.id
+        agent.finish()
     with open(home.folder / "log.jsonl", "ab") as log:
         log.write(f'{{"op":"variant","id":"{id_}","char":"铜钥匙…\n{{"half":\n{{"user":"我丢了铜钥匙\n'.encode())
-    with home.open() as house:
-        house.agent().memories.forget([id_])
+    with home.agent() as agent:
+        agent.memories.forget([id_])
     text = (home.folder / "log.jsonl").read_text(encoding="utf-8")
     assert '{"half":' not in text
     assert "铜钥匙" not in text
@@ -509,105 +505,97 @@ def test_damaged_lines_of_the_log_go_with_a_forgetting_as_nobody_knows_what_they
 # ---- events that the owner writes
 
 
-def test_an_event_of_the_owners_stands_for_itself(home: Home, house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    made = keeping.add_event("在海边放风筝，线断了", happened="2019-07-15", place="青岛海边", importance=0.8)
+def test_an_event_of_the_owners_stands_for_itself(home: Home, agent: Agent, rainy: Keeper) -> None:
+    made = rainy.add_event("在海边放风筝，线断了", happened="2019-07-15", place="青岛海边", importance=0.8)
     assert (made.kind, made.by, made.at) == ("event", "owner", moment("2019-07-15T12:00:00"))
-    told = keeping.get(made.id)
+    told = rainy.get(made.id)
     assert (told.sources, told.fields["place"], told.fields["importance"]) == ([], "青岛海边", 0.8)
     assert told.fields["happened"] == ["2019-07-15T00:00:00+08:00", "2019-07-15T23:59:59+08:00"]
     assert "海边" in told.fields["keywords"] and told.fields["topic"]
     assert told.forecast_text == "你亲手写下的，不会淡忘"
     assert (home.folder / "memorys" / "2019-07-15.notes.yaml").exists()
-    assert house.agent().verify()["problems"] == []
+    assert agent.verify()["problems"] == []
 
 
 @pytest.mark.parametrize("asked", ["2019年7月15日我做了什么", "2019年7月我做了什么？"])
-def test_it_is_found_by_the_time_that_it_happened(house: House, asked: str) -> None:
-    keeping = talked(house, "今天下雨")
-    made = keeping.add_event("在海边放风筝", happened="2019-07-15")
-    house.agent().recall(asked)
-    found = house.agent().recall(asked)
+def test_it_is_found_by_the_time_that_it_happened(agent: Agent, asked: str, rainy: Keeper) -> None:
+    made = rainy.add_event("在海边放风筝", happened="2019-07-15")
+    agent.recall(asked)
+    found = agent.recall(asked)
     (hit,) = [hit for hit in found.hits if hit.id == made.id]
     assert (hit.episode, hit.recipe, hit.sources) == ("event", "by_time", ())
     assert hit.span is not None and found.empty_spans == []
-    assert [hit.id for hit in house.agent().recall("2019年8月15日我做了什么").hits if hit.id == made.id] == []
-    keeping.archive([made.id])
-    assert made.id not in [hit.id for hit in house.agent().recall(asked).hits]
+    assert [hit.id for hit in agent.recall("2019年8月15日我做了什么").hits if hit.id == made.id] == []
+    rainy.archive([made.id])
+    assert made.id not in [hit.id for hit in agent.recall(asked).hits]
 
 
-def test_it_is_found_by_its_words_and_told_as_an_event_in_the_log(house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    made = keeping.add_event("在青岛海边放风筝，风筝线断了", happened="2019-07-15")
-    house.agent().finish()
-    assert made.id in [hit.id for hit in recalled(house.agent(), "在青岛海边放风筝，风筝线断了").hits]
-    (ground,) = [one for one in house.agent().recent(1)[0].grounds if one["id"] == made.id]
+def test_it_is_found_by_its_words_and_told_as_an_event_in_the_log(agent: Agent, rainy: Keeper) -> None:
+    made = rainy.add_event("在青岛海边放风筝，风筝线断了", happened="2019-07-15")
+    agent.finish()
+    assert made.id in [hit.id for hit in recalled(agent, "在青岛海边放风筝，风筝线断了").hits]
+    (ground,) = [one for one in agent.recent(1)[0].grounds if one["id"] == made.id]
     assert (ground["kind"], ground["sources"]) == ("event", [])
 
 
-def test_a_time_that_is_none_and_an_event_without_words_are_refused(house: House) -> None:
-    keeping = talked(house, "今天下雨")
+def test_a_time_that_is_none_and_an_event_without_words_are_refused(rainy: Keeper) -> None:
     for bad in ("很红", "2019-07-15/2019-07-16/2019-07-17", "2019-07-15/2019-07-01", "9999-12-31"):
         with pytest.raises(FieldError, match="happened"):
-            keeping.add_event("放风筝", happened=bad)
+            rainy.add_event("放风筝", happened=bad)
     with pytest.raises(MoeChatError, match="needs words"):
-        keeping.add_event("  ")
+        rainy.add_event("  ")
 
 
-def test_what_is_written_twice_is_one_event_and_comes_back_from_the_archive(house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    first = keeping.add_event("在海边放风筝", happened="2019-07-15")
-    keeping.archive([first.id])
-    again = keeping.add_event("在海边放风筝", happened="2019-07-15", place="青岛")
-    assert (again.id, again.archived, keeping.listed(["event"]).total) == (first.id, False, 1)
-    assert keeping.get(first.id).fields["place"] == "青岛"
-    other = keeping.add_event("在海边放风筝", happened="2020-07-15")
+def test_what_is_written_twice_is_one_event_and_comes_back_from_the_archive(rainy: Keeper) -> None:
+    first = rainy.add_event("在海边放风筝", happened="2019-07-15")
+    rainy.archive([first.id])
+    again = rainy.add_event("在海边放风筝", happened="2019-07-15", place="青岛")
+    assert (again.id, again.archived, rainy.listed(["event"]).total) == (first.id, False, 1)
+    assert rainy.get(first.id).fields["place"] == "青岛"
+    other = rainy.add_event("在海边放风筝", happened="2020-07-15")
     assert other.id != first.id
-    keeping.edit(first.id, "在山上放风筝")
-    third = keeping.add_event("在海边放风筝", happened="2019-07-15")
-    assert {one.text for one in keeping.memories([first.id, third.id])} == {"在山上放风筝", "在海边放风筝"}
-    assert keeping.listed(["event"]).total == 3
+    rainy.edit(first.id, "在山上放风筝")
+    third = rainy.add_event("在海边放风筝", happened="2019-07-15")
+    assert {one.text for one in rainy.memories([first.id, third.id])} == {"在山上放风筝", "在海边放风筝"}
+    assert rainy.listed(["event"]).total == 3
 
 
-def test_it_is_edited_pinned_and_outlives_another_start(home: Home, house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    made = keeping.add_event("在海边放风筝", happened="2019-07-15")
-    assert keeping.edit(made.id, "在山上放风筝").text == "在山上放风筝"
-    assert keeping.pin([made.id])[0].pinned
-    house.agent().finish()
+def test_it_is_edited_pinned_and_outlives_another_start(home: Home, house: House, agent: Agent, rainy: Keeper) -> None:
+    made = rainy.add_event("在海边放风筝", happened="2019-07-15")
+    assert rainy.edit(made.id, "在山上放风筝").text == "在山上放风筝"
+    assert rainy.pin([made.id])[0].pinned
+    agent.finish()
     house.close()
     upkeep.drop_indexes(home.folder, vectors=True)
-    with home.open() as again:
-        (one,) = again.agent().memories.listed(["event"]).memories
+    with home.agent() as agent:
+        (one,) = agent.memories.listed(["event"]).memories
         assert (one.id, one.text, one.pinned, one.at) == (made.id, "在山上放风筝", True, made.at)
-        assert again.agent().verify()["problems"] == []
+        assert agent.verify()["problems"] == []
 
 
-def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House) -> None:
-    keeping = talked(house, "今天下雨")
-    made = keeping.add_event("在海边放风筝，丢了铜钥匙", happened="2019-07-15", topic="生活->放风筝的海边")
-    kept = keeping.add_event("在山上野餐", happened="2019-07-15")
-    recalled(house.agent(), "2019年7月15日在海边放风筝了吗")  # the log quotes it
-    house.agent().finish()
-    house.agent().settle_indexes()
+def test_a_forgotten_event_of_the_owners_leaves_no_byte(home: Home, house: House, agent: Agent, rainy: Keeper) -> None:
+    made = rainy.add_event("在海边放风筝，丢了铜钥匙", happened="2019-07-15", topic="生活->放风筝的海边")
+    kept = rainy.add_event("在山上野餐", happened="2019-07-15")
+    recalled(agent, "2019年7月15日在海边放风筝了吗")  # the log quotes it
+    agent.finish()
+    agent.settle_indexes()
     assert len(holding(home.folder, "风筝")) >= 3
-    assert [one.id for one in keeping.forget([made.id])] == [made.id]
-    assert [one.id for one in keeping.listed(["event"]).memories] == [kept.id]
-    keeping.forget([kept.id])
+    assert [one.id for one in rainy.forget([made.id])] == [made.id]
+    assert [one.id for one in rainy.listed(["event"]).memories] == [kept.id]
+    rainy.forget([kept.id])
     assert not (home.folder / "memorys" / "2019-07-15.notes.yaml").exists()
-    assert house.agent().verify()["problems"] == []
-    agent = house.agent()
+    assert agent.verify()["problems"] == []
     agent.store.requeue(list(agent.store.tree.parents))
     agent.finish()
     house.close()
     assert holding(home.folder, "海边放风筝，", "铜钥匙", "野餐", "放风筝的海边") == []
 
 
-def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house: House) -> None:
-    talked(house)
-    keeping = limited(house, ForgettingSettings(cap=2, share=0.5))
+def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(agent: Agent) -> None:
+    talked(agent)
+    keeping = limited(agent, ForgettingSettings(cap=2, share=0.5))
     known, happened = only(keeping, "fact"), only(keeping, "event")
-    house.agent().memories.forget([one.id for one in keeping.get(happened.id).replaced])
+    agent.memories.forget([one.id for one in keeping.get(happened.id).replaced])
 
     def first() -> set[str]:
         told = keeping.forecasts(keeping.listed(KINDS).memories)
@@ -615,7 +603,7 @@ def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house:
         return {id_ for id_, one in told.items() if one.first}
 
     (weaker,) = first()
-    house.agent().store.state.touch([weaker], NOW)
+    agent.store.state.touch([weaker], NOW)
     assert first() == {known.id, happened.id} - {weaker}
     keeping.pin(list(first()))
     assert first() == set(), "half of one is none"
@@ -624,9 +612,9 @@ def test_what_is_first_to_go_is_known_anew_when_a_memory_comes_or_is_used(house:
     assert keeping.get(weaker).forecast.fullness == 0.5  # type: ignore[union-attr]
 
 
-def test_what_was_corrected_by_hand_goes_together_with_its_sources(house: House) -> None:
-    keeper = talked(house)
-    store = house.agent().store
+def test_what_was_corrected_by_hand_goes_together_with_its_sources(agent: Agent) -> None:
+    keeper = talked(agent)
+    store = agent.store
     (hated,) = [one for one in store.findings.facts() if one.by == "model"]
     (event,) = [one for one in store.findings.citing(list(hated.draft.sources)) if one.by == "model"]
     ids = [keeper.edit(hated.id, "用户只讨厌冻榴莲").id, keeper.edit(event.id, "用户在塔楼下弄丢了钥匙").id]
