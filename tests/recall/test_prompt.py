@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.ai.wire import chat_body
 from moechat.language.words import count_tokens
 from moechat.model import Message
-from tests.houses import Home, polite, quoted, say, silent
+from tests.houses import Home, polite, quoted, say, say_each, silent
 
 
 class Talk:
@@ -23,12 +23,8 @@ class Talk:
         self.home, self.model = home, model or silent()
 
     def day(self, *texts: str, days: float = 1) -> None:
-        with self.home.open(self.model) as house:
-            agent: Agent = house.agent()
-            for text in texts:
-                say(agent, text)
-                self.home.clock.advance(minutes=2)
-            agent.finish()
+        with self.home.agent(self.model) as agent:
+            say_each(self.home, agent, *texts)
         self.home.clock.advance(days=days)
 
     @property
@@ -47,7 +43,6 @@ class Talk:
 
 @pytest.fixture
 def talk(home: Home) -> Talk:
-    home.configure(recall={"deadline_ms": 20_000})
     return Talk(home)
 
 
@@ -66,8 +61,7 @@ def test_the_frozen_part_survives_a_log_that_is_written_anew_and_leaves_out_what
     talk.day("我住在杭州，对花生过敏", "我妹妹叫小雨")
     talk.day("早", days=0)
     before = talk.stable
-    with talk.home.open(talk.model) as house:
-        agent = house.agent()
+    with talk.home.agent(talk.model) as agent:
         assert "小雨" in before
         agent.memories.forget([fact.id for fact in agent.store.findings.facts() if "小雨" in fact.text])
         assert agent.store.rewrite_log(talk.home.clock.now())
@@ -87,8 +81,7 @@ def test_recalled_memory_takes_a_quarter_of_a_small_window_at_most(talk: Talk) -
 def test_what_no_longer_holds_is_not_drawn_and_what_is_forgotten_goes_at_once(talk: Talk) -> None:
     talk.day("我住在杭州，对花生过敏")
     talk.day("早", days=0)
-    with talk.home.open(talk.model) as house:
-        agent = house.agent()
+    with talk.home.agent(talk.model) as agent:
         (allergy,) = [fact for fact in agent.store.findings.facts() if "花生" in fact.text]
         agent.memories.forget([allergy.id])
         say(agent, "在吗")
@@ -108,9 +101,8 @@ def test_nothing_delicate_is_in_the_profile_a_greeting_or_small_talk_but_softly_
 def test_what_is_for_care_comes_whenever_food_is_spoken_of(talk: Talk) -> None:
     talk.home.configure(recall={"recipes": {"profile": {"enabled": False}, "entities": {"enabled": False}}})
     talk.day("我对花生过敏", *(f"我喜欢{thing}" for thing in ("爬山", "下棋", "看海")))
-    model = talk.model
-    with talk.home.open(model) as house:
-        found = house.agent().recall("晚饭点个外卖吧")
+    with talk.home.agent(talk.model) as agent:
+        found = agent.recall("晚饭点个外卖吧")
     assert [hit.text for hit in found.hits if hit.recipe == "care"] == ["用户对花生过敏"]
 
 
@@ -154,8 +146,8 @@ def test_where_a_life_is_in_danger_no_everyday_plan_stands_beside_it(talk: Talk)
     assert talk.stable == before, "the prefix of the prompt stays"
 
 
-def test_pain_that_was_told_comes_to_mind_where_a_life_is_in_danger(tmp_path_factory: pytest.TempPathFactory) -> None:
-    english = Talk(Home.build(tmp_path_factory.mktemp("en"), character={"name": "Wren", "language": "en"}))
+def test_pain_that_was_told_comes_to_mind_where_a_life_is_in_danger(tmp_path: Path) -> None:
+    english = Talk(Home.build(tmp_path, character={"name": "Wren", "language": "en"}))
     english.day("I have depression", "I love kites")
     english.day("I don't want to live anymore", days=0)
     assert "depression" in english.tail and "kites" not in english.tail
@@ -173,17 +165,9 @@ def test_an_event_that_says_no_more_than_a_fact_stands_once(talk: Talk) -> None:
     assert talk.stable.count("猫") == 1
 
 
-def test_the_persona_calls_the_user_by_the_name_that_was_told(tmp_path_factory: pytest.TempPathFactory) -> None:
-    home = Home.build(tmp_path_factory.mktemp("named"), character={"user_name": "", "persona": "{{user}}是她的朋友"})
-    nameless = Talk(home)
-    nameless.day("我叫阿森")
-    nameless.day("早上好")
-    assert "阿森是她的朋友" in nameless.messages[0].content
-
-
-def test_a_day_beyond_a_change_of_the_clocks_is_that_day(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_day_beyond_a_change_of_the_clocks_is_that_day(tmp_path: Path) -> None:
     who, zone = {"name": "Wren", "language": "en"}, {"zone": "Europe/London"}
-    talk = Talk(Home.build(tmp_path_factory.mktemp("clocks"), character=who, now="2025-10-23T12:00+01:00", time=zone))
+    talk = Talk(Home.build(tmp_path, character=who, now="2025-10-23T12:00+01:00", time=zone))
     talk.day("I'm going to the dentist on 28 October", "I'm going to Lisbon on 12 November")
     talk.day("morning")
     assert "2025-10-28" in talk.stable and "2025-10-27" not in talk.stable
@@ -245,14 +229,14 @@ def test_an_exchange_that_the_overview_tells_whole_is_not_told_word_for_word(tal
     assert talk.stable.count("风筝") == 1 and "风筝" not in talk.tail
 
 
-def test_memories_call_the_user_by_the_name_that_was_told(tmp_path_factory: pytest.TempPathFactory) -> None:
-    home = Home.build(tmp_path_factory.mktemp("named"), character={"user_name": ""})
-    nameless = Talk(home)
+def test_persona_and_memories_call_the_user_by_the_name_that_was_told(tmp_path: Path) -> None:
+    nameless = Talk(Home.build(tmp_path, character={"user_name": "", "persona": "{{user}}是她的朋友"}))
     nameless.day("我叫阿森", "我对花生过敏", "我喜欢弹琴和风筝")
     nameless.day("还记得我弹琴吗")
     prompt = "\n".join(message.content for message in nameless.messages)
     assert "阿森对花生过敏" in prompt and "阿森：我喜欢弹琴" in prompt
     assert "用户" not in prompt and "阿森叫阿森" not in prompt
+    assert all(words in nameless.messages[0].content for words in ("正在和阿森聊天", "阿森是她的朋友"))
 
 
 def test_danger_to_life_puts_a_line_of_care_into_that_turns_prompt_alone(talk: Talk) -> None:
@@ -309,7 +293,7 @@ def test_what_is_known_of_the_user_is_told_as_a_whole_where_that_is_asked(talk: 
 def test_what_held_before_is_told_as_that_where_it_is_asked_for(
     talk: Talk, before: str, now: str, asks_former: str, asks_present: str
 ) -> None:
-    talk.home.configure(recall={"deadline_ms": 20_000, "recipes": {"events": {"enabled": False}}})
+    talk.home.configure(recall={"recipes": {"events": {"enabled": False}}})
     talk.day(before, days=30)
     talk.day(now)
     (old,) = {"银行", "杭州"} & {before[-2:], before[2:4]}
@@ -335,14 +319,6 @@ def test_where_one_system_message_is_taken_the_tail_leads_the_last_user_message(
     assert "【现在】" not in sent[0]["content"]
     assert sent[-1]["content"].endswith("\n\n｜【现在】2030-01-01\n在吗")
     assert sent[1]["content"] == "早"
-
-
-def test_a_user_without_a_name_is_called_as_they_said(tmp_path_factory: pytest.TempPathFactory) -> None:
-    home = Home.build(tmp_path_factory.mktemp("nameless"), character={"user_name": ""})
-    nameless = Talk(home)
-    nameless.day("我叫阿森")
-    nameless.day("早")
-    assert "正在和阿森聊天" in nameless.messages[0].content
 
 
 def test_the_last_talk_is_so_long_ago(talk: Talk) -> None:
