@@ -239,17 +239,10 @@ class Diary:
         )
 
     def _unfiled(self, cue: Cue, spans: Sequence[Span]) -> list[DiaryMatch]:
-        """Hits for exchanges that stand in the log alone, because they have not settled or their day file is broken.
-
-        What another talk has not settled is its own.
-        """
-        tree, hidden = self._store.tree, self._store.hidden()
+        """Hits for exchanges that stand in the log alone."""
         cue_words = set(cue.words)
         matches = []
-        for node in {node.id: node for node in [*tree.open(cue.talk), *tree.unfiled()]}.values():
-            exchange = node.exchange()
-            if node.id in hidden or not node.variants:
-                continue
+        for exchange in self._in_log_alone(cue):
             for side, text in enumerate((exchange.sent, exchange.heard)):
                 own = set(words.tokens(text))
                 shared = sorted(cue_words & own)
@@ -259,9 +252,15 @@ class Diary:
                 if inside or (share and not is_repeat):
                     make = _FoundSides([exchange], [side], partial(_literal, share, shared)).hit
                     has_words = share >= LITERAL_SHARE
-                    hit = LateHit(("diary", node.id, SIDES[side]), make, 0)
+                    hit = LateHit(("diary", exchange.id, SIDES[side]), make, 0)
                     matches.append((share, DiaryMatch(hit, inside, has_words, has_words)))
         return [match for _, match in sorted(matches, key=lambda scored: -scored[0])]
+
+    def _in_log_alone(self, cue: Cue) -> list[Exchange]:
+        """The exchanges that have not settled, or whose day file is broken. What another talk has not settled is its own."""
+        tree, hidden = self._store.tree, self._store.hidden()
+        nodes = {node.id: node for node in [*tree.open(cue.talk), *tree.unfiled()]}
+        return [node.exchange() for id_, node in nodes.items() if node.variants and id_ not in hidden]
 
     def day(self, span: Span) -> list[Exchange]:
         """Everything that was said in a span, in order of time."""
@@ -273,8 +272,7 @@ class Diary:
         """Spans that are asked for and hold no record, of those that have begun."""
         if not cue.asks_time:
             return []
-        nodes, hidden = [*self._store.tree.open(cue.talk), *self._store.tree.unfiled()], self._store.hidden()
-        unfiled = [node.exchange().at for node in nodes if node.variants and node.id not in hidden]
+        unfiled = [exchange.at for exchange in self._in_log_alone(cue)]
         begun = [span for span in cue.spans if span.start <= cue.now]
         documents, view = self.index.hidden_documents(), self.episodes.view(cue.now)
         return [
