@@ -68,7 +68,7 @@ class BuiltinEmbedder:
         """
         model = self._model()
         ids, places = model.sp.cut(words)
-        inner = model.states([model.sp._bos_id, *ids, model.sp._eos_id])[1:-1]
+        inner = model.states((model.sp._bos_id, *ids, model.sp._eos_id))[1:-1]
         sums = np.vstack([np.zeros((1, inner.shape[1]), np.float32), inner.cumsum(axis=0, dtype=np.float64)])
         starts, stops = np.array([(one.start, one.stop) for one in places], dtype=np.int64).reshape(-1, 2).T
         means: Vectors = ((sums[stops] - sums[starts]) / np.maximum(stops - starts, 1)[:, None]).astype(np.float32)

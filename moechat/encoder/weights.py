@@ -9,6 +9,7 @@ import importlib
 from array import array
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from moechat.encoder.unpacked import Arrays
 
 # Tags of the fields that a piece has, and the first length that takes two bytes.
 PIECE, SCORE, SHORT = 0x0A, 0x15, 0x80
+LATEST = 8  # A text that is embedded is most often read word by word as well: what is made of its pieces is made once.
 
 
 class Weights(NumpyBackend):  # type: ignore[misc]
@@ -36,14 +38,24 @@ class Weights(NumpyBackend):  # type: ignore[misc]
     def __init__(self, arrays: Arrays, pieces: Any) -> None:
         self.sp, self.threads, self._threadpool = pieces, 1, _limit()
         self.__dict__ |= _values(arrays)
+        self.states = lru_cache(LATEST)(self._states)
 
     def one_thread(self) -> AbstractContextManager[Any]:
         """While this is open, BLAS has one thread: two of them spin where a matrix is small."""
         return self._threadpool(limits=self.threads, user_api="blas") if self._threadpool else nullcontext()
 
-    def states(self, ids: Sequence[int]) -> Vectors:
+    def _encode_batch(self, group: Sequence[Sequence[int]], n_tokens: int, out: Vectors) -> None:
+        if len(group) > 1:
+            super()._encode_batch(group, n_tokens, out)
+            return
+        summed = np.add.reduceat(self.states(tuple(group[0])), [0], axis=0) @ self.cnn_W + n_tokens * self.cnn_b
+        mean = summed / np.sqrt(n_tokens, dtype=np.float32)
+        hidden = np.maximum(mean @ self.p1 + np.maximum(mean @ self.d0, 0) @ self.d1, 0)
+        out[:] = np.tanh(hidden @ self.p3 + np.maximum(hidden @ self.d2, 0) @ self.d3)
+
+    def _states(self, ids: tuple[int, ...]) -> Vectors:
         """(pieces, 1,280) float32: what the encoder makes of each piece of one text beside those around it, before it sums them
-        up. The steps are those of the package's ``_encode_batch``."""
+        up. These steps and those of ``_encode_batch`` are the package's."""
         flat, count = np.asarray(ids), len(ids)
         chunk = flat % CHUNKS
         raw = self.table[flat] * self.scale[chunk, None] + self.lo[chunk, None]

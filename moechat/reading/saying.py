@@ -181,12 +181,11 @@ def log_odds(chance: float) -> float:
 
 def _nearest_danger(sentences: Sequence[str]) -> list[int]:
     """The places of the few sentences that lie nearer to danger than to all else."""
-
-    def farther(at: int) -> float:
-        scores = weighed(sentences[at])
-        return max(scores[kind] for kind in scores if kind not in HEARD) - max(scores[kind] for kind in HEARD)
-
-    return sorted(range(len(sentences)), key=farther)[:MOST_READ]
+    if len(sentences) <= MOST_READ:
+        return list(range(len(sentences)))
+    scores = nearness.each(SAYINGS, [both_ends(one, LONGEST) for one in sentences])
+    farther = [max(of[kind] for kind in of if kind not in HEARD) - max(of[kind] for kind in HEARD) for of in scores]
+    return sorted(range(len(sentences)), key=farther.__getitem__)[:MOST_READ]
 
 
 def _kind(likely: Mapping[str, float]) -> str:
