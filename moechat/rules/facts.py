@@ -23,14 +23,16 @@ from moechat.when.names import has_han
 # A value that is less likely is not kept, nor one of what a body has or does not take; where a clause asks, wishes or looks back,
 # none that is not sure.
 LIKELY, OF_BODY, DOUBTED = 0.5, 0.7, 0.9
-# In a story a number is no age and a place no home: half the log odds of a value, twice how likely its sentence tells plainly of
-# whom it is, and one where the clause says who that is, must add up to so much. Weighed on 335 values of single sayings and of
-# twelve people's months of talk; docs/memory.md.
+# In a story a number is no age and a place no home: half the log odds of a value, four times how likely its sentence tells
+# plainly of whom it is, and one where the clause says who that is, must add up to so much. Weighed on 211 values of single
+# sayings and of six people's months of talk; docs/memory.md.
 PLAIN = 2.2
 SUREST = 0.995
 LIKED = 0.65  # So likely is a taste or a language, which stories do not look like.
 # So sure is a name that no word like "called" leads to, and that of an animal by no word for one.
 NAMED, SURE_NAME = 0.85, 0.95
+SURE_DAY = 0.95  # So sure is a birthday where birth is not spoken of.
+SURELY_OWN = 0.97  # So sure, what a body has is the user's though the clause tells of a thing (it's the thyroid).
 _BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")
 _CARE = (*_BODY, "health", "健康")
 _NAMES, _PROPER = ("kname", "pname"), ("name", "kname", "pname", "home", "origin", "employer", "school")
@@ -43,6 +45,7 @@ _EATING = {"dislike": "avoids", "diet": "rules_out"}  # what these are where som
 _JOINT = re.compile(r"(?<=\w), (?:and )?|(?<=\w) and (?=\w)|、|(?<=[一-龥]{2})[和跟与](?=[一-龥]{2})")
 _BREAK = re.compile(r"[.!?,;。！？，；\n]")
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.I)
+_GOES_ON = re.compile(r"[,.]\d")  # 18 is no value of 18,400.
 _COUNT = re.compile(r"^一[家个名位间所](?=[一-龥]{2})")
 _SMALL = re.compile(r"(?<![\w'’])(?!(?:an?|the|of|in|on|at|upon|near|outside|and|for)\b)[a-z]")
 
@@ -171,7 +174,9 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
     if value.score < (least if clause.mood == "said" else DOUBTED) or clause.mood in ("joke", "role"):
         return None
     is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
-    is_told_of_another = is_persons or kind in _NAMES or (kind in _OF_BODY and clause.whose == OTHER)
+    is_told_of_another = (
+        is_persons or kind in _NAMES or (kind in _OF_BODY and clause.whose == OTHER and value.own < SURELY_OWN)
+    )
     whose = USER if value.own >= OWN and not is_told_of_another else clause.owner
     if kind in _NAMES and (clause.denies or _is_of_dead(clause)):
         return None
@@ -179,7 +184,7 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
         return None
     text = _form(value, words, message, whose)
     if kind in _NAMES or (kind == "name" and whose not in (USER, OTHER, UNKNOWN)):
-        who = whose if kind == "name" else _who(value, words, message, whose)
+        who = whose if kind == "name" else _who(value, words, clause, message, whose)
         return message.named(who, text) if who and text and who != text.lower() else None
     is_somebodys = whose not in (OTHER, UNKNOWN) and (whose != USER or value.own >= OWN)
     if kind == "birthday" and whose != USER and _is_of_dead(clause):
@@ -198,7 +203,7 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
 
 def _is_plain(value: Value, words: str, clause: Clause, message: Speech) -> bool:
     """Whether a value is told as a fact, and not in a story; of kin and of names their neighbours say that. What a body has is
-    told in any sentence but one of somebody else, and a birthday where birth is spoken of."""
+    told in any sentence but one of somebody else, and a birthday where birth is spoken of or it is sure to be one."""
     is_animal = value.kind == "pet" and message.patterns["ends_in_pet"].search(words, value.start, value.end)
     if value.kind in _NAMES or value.kind == "kin" or is_animal:
         return True
@@ -206,12 +211,12 @@ def _is_plain(value: Value, words: str, clause: Clause, message: Speech) -> bool
         return value.score >= LIKED or clause.whose == USER
     sentence = next(one[0] for one in SENTENCE.finditer(words) if one.end() > value.start)
     if value.kind == "birthday":
-        return message.patterns["of_birth"].search(sentence) is not None
+        return value.score >= SURE_DAY or message.patterns["of_birth"].search(sentence) is not None
     own, of_other = told_of(sentence, also="greeting" if value.kind == "name" else "")
     if value.kind in _OF_BODY:
         return clause.whose != UNKNOWN or of_other < LIKELY
     is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
-    plain = log_odds(min(value.score, SUREST)) / 2 + 2 * (own + of_other * is_persons)
+    plain = log_odds(min(value.score, SUREST)) / 2 + 4 * (own + of_other * is_persons)
     return plain + (clause.whose == USER or is_persons) >= PLAIN
 
 
@@ -226,7 +231,7 @@ def _form(value: Value, words: str, message: Speech, whose: str) -> str:
     if value.kind in _WORK:
         text = _COUNT.sub("", text)
     if value.kind == "age":
-        return age_of(text, is_user=whose == USER)
+        return "" if _GOES_ON.match(words, value.end) else age_of(text, is_user=whose == USER)
     if value.kind == "birthday":
         return day_of(text, message)
     if value.kind == "job":
@@ -248,10 +253,12 @@ def _not_eaten(value: Value, words: str, message: Speech) -> re.Match[str] | Non
     return next((one for one in every if not _BREAK.search(words, one.end(), max(value.start, one.end()))), None)
 
 
-def _who(value: Value, words: str, message: Speech, whose: str) -> str:
+def _who(value: Value, words: str, clause: Clause, message: Speech, whose: str) -> str:
     """Whom a name is of: the word for kin or for an animal that stands nearest to it, rather before it than behind."""
     patterns, name = message.patterns, "PET" if value.kind == "pname" else "KIN"
-    is_at_home = whose == OTHER and patterns["one_pet"].match(_ARTICLE.sub("", words))  # The cat is the user's own.
+    is_at_home = whose == OTHER and patterns["one_pet"].match(
+        _ARTICLE.sub("", clause.text)
+    )  # The cat is the user's own.
     is_anothers = (whose == OTHER and not is_at_home) or (name == "PET" and patterns["PERSON"].fullmatch(whose))
     if is_anothers or (whose == UNKNOWN and not patterns["of_mine"].search(words)):
         return ""

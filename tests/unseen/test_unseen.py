@@ -77,9 +77,9 @@ def _dates(start: datetime, end: datetime) -> tuple[object, object]:
 MEASURES = {
     "danger": sayings.sayings, "class": sayings.classes, "facts": sayings.facts, "events": sayings.events,
     "eat": sayings.eating, "findings": findings, "boundaries": limits, "moved": moves, "ends": ends,
-    "long": long,
+    "long": long, "asides": sayings.facts,
 }  # fmt: skip
-SLOW = frozenset({"ends", "long"})
+SLOW = frozenset({"ends", "long", "asides"})
 
 
 @pytest.mark.parametrize(
