@@ -157,11 +157,6 @@ def lifted(reading: Reading, standing: Sequence[Fact]) -> list[Fact]:
     return [one for score, one in scores if score >= LIFTS and score >= most - SAME_MATTER]
 
 
-def lifts(reading: Reading, boundary: FactDraft) -> bool:
-    """Whether a message lifts a boundary, if no other stands."""
-    return _lifting(reading, boundary.text) >= LIFTS
-
-
 def _lifting(reading: Reading, boundary: str) -> float:
     """How surely a message lifts a boundary: by its nearness to examples that lift one and to the boundary, and whether both name
     the same. Who asks for something anew lifts nothing but another name."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from houses import Home, say
 
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
+from moechat.model import Fact
 from moechat.rules import message
-from moechat.rules.boundaries import lifts, stated
-from tests.houses import say_all
+from moechat.rules.boundaries import lifted, stated
+from tests.houses import Home, say, say_all
 
 # What is said, what lifts it.
 ZH = {
@@ -95,10 +95,10 @@ def test_a_pronoun_means_whom_they_spoke_of_last() -> None:
 
 
 def test_a_question_lifts_nothing() -> None:
-    [boundary] = stated(message.read("以后别提李强"), "x")
-    assert lifts(message.read("李强可以提了"), boundary)
-    assert not lifts(message.read("今天可以早点睡了"), boundary)
-    assert not lifts(message.read("别提李强，我可以自己处理"), boundary)
+    standing = [Fact("b", None, draft) for draft in stated(message.read("以后别提李强"), "x")]
+    assert lifted(message.read("李强可以提了"), standing)
+    assert not lifted(message.read("今天可以早点睡了"), standing)
+    assert not lifted(message.read("别提李强，我可以自己处理"), standing)
 
 
 def test_nobody_who_is_off_limits_is_raised_but_a_question_is_answered(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks import obeys, sayings
 from moechat import when
+from moechat.model import Fact
 from moechat.reading.saying import DANGER, saying
 from moechat.rules import boundaries, message
 from moechat.understanding.drafts import days_of
@@ -50,7 +51,7 @@ def limits(rows: Rows) -> Counted:
             continue
         yield "kept", any(row["keep"] in one.text for one in kept), row["say"]
         end = message.read(row["end"])
-        yield "lifted", bool(kept) and all(boundaries.lifts(end, one) for one in kept), row["end"]
+        yield "lifted", bool(kept) and all(boundaries.lifted(end, [Fact("", None, one)]) for one in kept), row["end"]
 
 
 def moves(rows: Rows) -> Counted:
