@@ -28,10 +28,9 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
 
-from when_table import UNSEEN, Row, rows, unseen
-
 from moechat.when import asks, resolve, second_reader
 from moechat.when.names import has_han
+from tests.when_table import UNSEEN, Row, rows, unseen
 
 Found = list[tuple[datetime, datetime]]
 Reader = Callable[[Row], Found]

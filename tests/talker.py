@@ -20,8 +20,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from houses import CHARACTER, answer, fact, quoted
-
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import Line, ScriptedModel
@@ -31,6 +29,7 @@ from moechat.house import House
 from moechat.language import words
 from moechat.model import Message
 from moechat.turn import Delta, Ended, Recalled
+from tests.houses import CHARACTER, answer, fact, quoted
 
 ASKED = re.compile(r"^\[(\d+)\] 20.*\n用户> (.*)$", re.MULTILINE)
 CAT = re.compile(r"叫雪球(\w+)的猫")

@@ -23,13 +23,13 @@ from typing import Any
 
 import pytest
 import yaml
-from houses import Home, day_files, say
-from talker import CAT, Run, understand
 
 from moechat.agent import Agent
 from moechat.ai.embedding import HashEmbedder
 from moechat.ai.scripted import ScriptedModel
 from moechat.store import records
+from tests.houses import Home, day_files, say
+from tests.talker import CAT, Run, understand
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 ROLL = {"understand_at_rounds": 6, "oldest": 3, "cut_at_rounds": 9, "retry_s": 0.001}

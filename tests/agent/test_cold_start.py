@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 import pytest
-from houses import DIM, Home, say, say_all, shown
 
 from moechat import web
 from moechat.ai.embedding import HashEmbedder
 from moechat.house import House
 from moechat.model import Kind, Recollection
 from moechat.serve import server
+from tests.houses import DIM, Home, say, say_all, shown
 
 PATIENCE_S = 60.0
 DEADLINE_S = 1.0

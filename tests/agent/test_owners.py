@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from houses import CHARACTER, START, Home, moment, say
 
 from moechat.clock import SetClock
 from moechat.errors import MoeChatError
 from moechat.house.owners import FILES_PER_OWNER, Busy, OpenOwners, Owner
+from tests.houses import CHARACTER, START, Home, moment, say
 
 PATIENCE_S = 60.0
 IDLE = timedelta(minutes=30)

@@ -8,13 +8,13 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from houses import Home, answer, fact, say
-from model_server import BreakOff, Hang, ModelServer, Raw, Refuse, Say
 
 from moechat.agent import Agent
 from moechat.ai.chat_model import is_near
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.model import Message
+from tests.houses import Home, answer, fact, say
+from tests.model_server import BreakOff, Hang, ModelServer, Raw, Refuse, Say
 
 LATE_S = 60.0
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from houses import Home, recalled, say, shown
 
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.errors import ModelError
 from moechat.turn import Delta
+from tests.houses import Home, recalled, say, shown
 
 DIRTY = [
     "<think>秘密是榴莲</think>小满：好呀。", "<thinking>秘密是榴莲</thinking>\n\n好呀。", "秘密是榴莲</think>好呀。",

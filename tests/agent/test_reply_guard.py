@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from houses import Home, say
 
 from moechat.ai.scripted import Line, ScriptedModel
 from moechat.ai.wire import chat_body
 from moechat.model import Message
 from moechat.turn import Delta, Ended, Sent
+from tests.houses import Home, say
 
 CALL = ({"index": 0, "id": "a", "function": {"name": "look_up", "arguments": "{}"}},)
 PERSONA = "小满二十六岁，在城南开一家旧书店，养着一只叫墨水的黑猫。"

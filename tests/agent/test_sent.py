@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from houses import Home
-
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Attachment, Message
 from moechat.turn import Ended, Sent
-from tests.houses import say_all
+from tests.houses import Home, say_all
 
 CARD = Message("system", "你是一只会说话的猫。")
 THEIRS = [CARD, Message("user", "早"), Message("assistant", "早呀")]

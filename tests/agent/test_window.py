@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from houses import Home, say
-from model_server import ModelServer, Refuse, Say
 
 from moechat.ai.chat_model import OpenAIChatModel
 from moechat.ai.scripted import Line, ScriptedModel
@@ -14,6 +12,8 @@ from moechat.ai.window import Window
 from moechat.errors import ModelError
 from moechat.model import Usage
 from moechat.turn import size
+from tests.houses import Home, say
+from tests.model_server import ModelServer, Refuse, Say
 
 TELLS: list[tuple[dict[str, Any], int]] = [
     ({"/v1/models": {"data": [{"id": "tiny", "max_model_len": 4096}, {"id": "large", "max_model_len": 9000}]}}, 4096),

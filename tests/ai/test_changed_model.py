@@ -21,7 +21,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from houses import SELDOM_S, ZONE, Home, moment, recalled, say, shown, silent
 
 from moechat.agent import Agent, Surroundings
 from moechat.ai.embedding import HashEmbedder
@@ -37,6 +36,7 @@ from moechat.settings.character import CharacterFile
 from moechat.settings.home import defaults_folder
 from moechat.store.files import FileStore
 from moechat.worker import Crew
+from tests.houses import SELDOM_S, ZONE, Home, moment, recalled, say, shown, silent
 
 OLD, NEW = 64, 96
 FIRST_DAY = "2024-01-01T08:00:00"

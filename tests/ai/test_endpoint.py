@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from houses import Home, answer, fact, say
-from model_server import (
+
+from moechat.agent import Agent
+from moechat.turn import Delta, Ended
+from tests.houses import Home, answer, fact, say
+from tests.model_server import (
     GARBAGE,
     RATE_LIMIT,
     WEB_PAGE,
@@ -22,9 +25,6 @@ from model_server import (
     Say,
     closed_port,
 )  # fmt: skip
-
-from moechat.agent import Agent
-from moechat.turn import Delta, Ended
 
 KEY = "sk-very-secret"
 PATIENCE_S = 60.0

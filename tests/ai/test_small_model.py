@@ -6,11 +6,11 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from houses import Home, recalled, shown
 
 from moechat.agent import Agent
 from moechat.house import House
 from moechat.turn import Delta, Ended, TurnEvent
+from tests.houses import Home, recalled, shown
 
 pytestmark = pytest.mark.slow
 CHARACTER = {

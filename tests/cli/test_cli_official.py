@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from houses import Home
 
 from moechat.cli.main import main
+from tests.houses import Home
 from tests.shell import Shell
 
 SAMPLE = "江砚"

@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from houses import DIM
 
 from moechat.ai.embedding import HashEmbedder
 from moechat.clock import SetClock
@@ -27,6 +26,7 @@ from moechat.memory.episodes import Episodes
 from moechat.model import Episode, Event, Fact, FactDraft
 from moechat.serve.questions import contents
 from moechat.store.files import FileStore
+from tests.houses import DIM
 
 ZONE = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2025, 5, 20, 15, tzinfo=ZONE)

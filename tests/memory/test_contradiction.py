@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-from fact_table import SEQUENCES
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from moechat.memory import contradiction
 from moechat.memory.contradiction import CLASSES, matters, relation, rivals
 from moechat.model import Exchange, FactDraft
 from moechat.rules import reading as rules
+from tests.fact_table import SEQUENCES
 
 NOW = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
 

@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from houses import Home, moment, say
 
 from moechat.agent import Agent
 from moechat.ai.scripted import ScriptedModel
 from moechat.model import Event, Message
 from moechat.recall.plans import asks_after
 from moechat.store.state import MAX_PLAN_TURNS
-from tests.houses import say_all
+from tests.houses import Home, moment, say, say_all
 
 HEADING = "【近来的打算】"
 MATTERS = (

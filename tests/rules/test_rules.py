@@ -6,7 +6,6 @@ import time
 from datetime import date, datetime, timedelta, timezone
 
 import pytest
-from fact_table import BLIND, CASES
 
 from moechat.memory import contradiction
 from moechat.memory.contradiction import keyword_class
@@ -14,6 +13,7 @@ from moechat.model import Exchange, FactDraft, Understanding
 from moechat.rules import message
 from moechat.rules import reading as rules
 from moechat.rules.importance import rate
+from tests.fact_table import BLIND, CASES
 
 NOW = datetime(2025, 5, 21, 15, 0, tzinfo=timezone(timedelta(hours=8)))
 

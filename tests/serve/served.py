@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import openai
-from houses import CHARACTER, Home
 from starlette.testclient import TestClient
 
 from moechat.ai.scripted import ScriptedModel
 from moechat.house import House
 from moechat.serve import server
+from tests.houses import CHARACTER, Home
 
 
 def client_of(house: House) -> TestClient:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
 from moechat.ai.scripted import Line, ScriptedModel
@@ -16,6 +15,7 @@ from moechat.serve import server
 from moechat.serve.completions import Crowded
 from moechat.serve.front_ends import MOST_MESSAGES, _messages, status_of
 from moechat.serve.history import History, read, spoken_words
+from tests.houses import CHARACTER, Home, say
 
 
 @pytest.fixture

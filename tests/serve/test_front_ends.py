@@ -12,7 +12,6 @@ import numpy as np
 import openai
 import patient
 import pytest
-from houses import CHARACTER, Home, say
 from served import Served
 
 from moechat.ai.offline.model import OfflineModel
@@ -22,6 +21,7 @@ from moechat.model import Usage
 from moechat.serve import server
 from moechat.serve.history import NOTICE
 from moechat.settings.character import begin_character, folder_for
+from tests.houses import CHARACTER, Home, say
 
 ANNE, BEN = {"x-moechat-user": "anne"}, {"x-moechat-user": "ben"}
 

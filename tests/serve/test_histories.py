@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from front_end import FrontEnd
-from houses import CHARACTER, Home
 from served import client_of
 
 from moechat.ai.scripted import ScriptedModel
 from moechat.house import House
+from tests.houses import CHARACTER, Home
 
 
 @pytest.fixture

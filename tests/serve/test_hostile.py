@@ -12,11 +12,11 @@ from typing import Any
 
 import patient
 import pytest
-from houses import CHARACTER, Home, say
 from served import client_of
 from starlette.testclient import TestClient
 
 from moechat.serve import server
+from tests.houses import CHARACTER, Home, say
 
 ANNE, SECRET = "安妮", "蓝莓松饼"
 PATHS = (

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from houses import CHARACTER, Home
 from starlette.testclient import TestClient
 
 from moechat.access.keys import Keyring
@@ -17,6 +16,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.house import House
 from moechat.serve import server
 from moechat.settings.character import begin_character
+from tests.houses import CHARACTER, Home
 
 OTHER = "阿青"
 PEOPLE = ("anne", "ben")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from houses import CHARACTER, START, Home, moment, silent
 
 from moechat.clock import SetClock
 from moechat.serve import server
+from tests.houses import CHARACTER, START, Home, moment, silent
 
 PETS = (
     "团子", "豆豆", "年糕", "汤圆", "雪球", "旺财", "花卷", "麻薯", "芝麻", "布丁", "可乐", "奶酪", "橘子", "土豆", "糯米",

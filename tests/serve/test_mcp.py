@@ -10,11 +10,11 @@ from typing import Any
 
 import anyio
 import pytest
-from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
 from moechat.access.keys import Keyring
 from moechat.serve import server
+from tests.houses import CHARACTER, Home, say
 
 pytest.importorskip("mcp")
 

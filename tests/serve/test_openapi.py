@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from houses import CHARACTER, Home, silent
 from starlette.testclient import TestClient
 
 from moechat.house import House
+from tests.houses import CHARACTER, Home, silent
 
 BARE = {"/healthz", "/readyz"}
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from houses import CHARACTER, Home
 from served import client_of
 from starlette.testclient import TestClient
 
@@ -21,6 +20,7 @@ from moechat.ai.scripted import ScriptedModel
 from moechat.house import House
 from moechat.serve import server
 from moechat.serve.history import NOTICE
+from tests.houses import CHARACTER, Home
 
 Messages = Sequence[dict[str, Any]]
 USAGE = {"stream_options": {"include_usage": True}}

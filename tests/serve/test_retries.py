@@ -13,12 +13,12 @@ import httpx
 import openai
 import patient
 import pytest
-from houses import CHARACTER
 from served import Served
 
 from moechat.ai.scripted import Line
 from moechat.errors import ModelError
 from moechat.model import Message
+from tests.houses import CHARACTER
 
 
 def said(served: Served) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import patient
 import pytest
-from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
 from moechat.access.keys import Keyring
@@ -20,6 +19,7 @@ from moechat.serve import server
 from moechat.settings.character import begin_character
 from moechat.web import beside
 from moechat.web.page_server import MAX_BODY
+from tests.houses import CHARACTER, Home, say
 
 OTHER, ELSEWHERE = "阿青", "http://chat.example"
 PAGES = (

@@ -16,7 +16,6 @@ from urllib.parse import quote
 import httpx
 import patient
 import pytest
-from houses import CHARACTER, Home, say
 from starlette.testclient import TestClient
 
 from moechat.access.guard import MAX_BODY, Door, Guard, is_loopback
@@ -26,6 +25,7 @@ from moechat.house.owners import Busy
 from moechat.serve import server
 from moechat.serve.agents import Agents
 from moechat.settings.character import encode_user
+from tests.houses import CHARACTER, Home, say
 from tests.shell import Shell
 
 SAMPLE = "江砚"

@@ -9,8 +9,9 @@ from typing import Any
 
 import patient
 import pytest
-from houses import CHARACTER
 from served import Served
+
+from tests.houses import CHARACTER
 
 TOLD, ASKED = "我养了一只叫<豆豆>的猫", "你还记得我的猫叫什么名字吗"
 WHY = f"{CHARACTER}:why"

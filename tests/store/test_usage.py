@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from houses import Home
-
 from moechat.store.disk import USAGE
 from moechat.store.usage import MIN_LINES_SUMMED, Spent
+from tests.houses import Home
 
 ONE = Spent("2025-05-20", "reply", 1, 100, 10, 60, 100, 80, 90)
 

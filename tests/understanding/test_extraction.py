@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fact_table import BLIND, CASES, Case
 
 from moechat.ai.scripted import ScriptedModel
 from moechat.errors import ModelError
@@ -17,6 +16,7 @@ from moechat.memory import contradiction
 from moechat.model import Episode, Event, Exchange, Fact, FactDraft, Understanding
 from moechat.settings.prompts import Prompts
 from moechat.understanding import answer, extraction
+from tests.fact_table import BLIND, CASES, Case
 from tests.houses import quoted
 
 ZONE = timezone(timedelta(hours=8))

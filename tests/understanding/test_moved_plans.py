@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from houses import Home, moment, say, silent
-
 from moechat.model import Event
 from moechat.understanding.drafts import days_of
+from tests.houses import Home, moment, say, silent
 
 INSIDE = re.compile(r"\w[（(]\s*\d{4}-\d\d-\d\d")
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from when_table import Row, rows
 
 from moechat.when import resolve
+from tests.when_table import Row, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs/when.md").read_text(encoding="utf-8")

@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from when_table import NOWS, TABLES, Row, rows, unseen
 
 from moechat.when import WIDTHS, asks, resolve
 from moechat.when.names import tongue_of
@@ -26,6 +25,7 @@ from moechat.when.periods import Period, TextContext, day
 from moechat.when.reader import MOST_ASKED
 from moechat.when.shapes import SHIFTS
 from tests import tables
+from tests.when_table import NOWS, TABLES, Row, rows, unseen
 
 CHINA = timezone(timedelta(hours=8))
 WEDNESDAY = datetime(2025, 5, 21, 15, 0, tzinfo=CHINA)
