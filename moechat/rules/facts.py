@@ -256,9 +256,8 @@ def _not_eaten(value: Value, words: str, message: Speech) -> re.Match[str] | Non
 def _who(value: Value, words: str, clause: Clause, message: Speech, whose: str) -> str:
     """Whom a name is of: the word for kin or for an animal that stands nearest to it, rather before it than behind."""
     patterns, name = message.patterns, "PET" if value.kind == "pname" else "KIN"
-    is_at_home = whose == OTHER and patterns["one_pet"].match(
-        _ARTICLE.sub("", clause.text)
-    )  # The cat is the user's own.
+    # The cat is the user's own.
+    is_at_home = whose == OTHER and patterns["one_pet"].match(_ARTICLE.sub("", clause.text))
     is_anothers = (whose == OTHER and not is_at_home) or (name == "PET" and patterns["PERSON"].fullmatch(whose))
     if is_anothers or (whose == UNKNOWN and not patterns["of_mine"].search(words)):
         return ""

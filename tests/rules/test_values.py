@@ -109,6 +109,15 @@ def test_a_clause_without_a_subject_goes_on_with_the_one_before(text: str, owner
     assert [clause.whose for clause in read_clauses(text, language)] == owners
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [("mums a dinner lady", "mum is a dinner lady"), ("kids at school today", "kids at school today"),
+     ("parents in town this week", "parents in town this week")],
+)  # fmt: skip
+def test_a_relative_and_a_missing_apostrophe_are_no_plural(text: str, read: str) -> None:
+    assert [clause.text for clause in read_clauses(text, "en")] == [read]
+
+
 # ---- what moves a life
 
 
