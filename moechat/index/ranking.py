@@ -60,6 +60,7 @@ PRONOUN = 0.8
 LATELY_S = 30 * DAY_S
 """After so long, counted from the last that was told, a document is told lately by 1/e."""
 FULL_BELOW = 3000  # Of fewer documents all are scored; else the best, and what is near them.
+SCALE_NEEDS = 3  # Vectors: of two, one lies a deviation above their mean and one below, however near either is.
 BEST = 50  # Of the best by words, and of those by meaning.
 ENOUGH = 4.5
 """Sum of a hit's features."""
@@ -314,7 +315,8 @@ class _Ranking:
         every = self.order.docs
         sample = self.index.vectors.dot(every[:: max(1, len(every) // 500)], self.vector)
         sample = sample[sample != MISSING].astype(np.float64)
-        mean, deviation = (float(sample.mean()), float(sample.std()) or 1.0) if len(sample) else (0.0, 1.0)
+        has_scale = len(sample) >= SCALE_NEEDS
+        mean, deviation = (float(sample.mean()), float(sample.std()) or 1.0) if has_scale else (0.0, math.inf)
         above = np.where((cosine == MISSING) | ~self.visible[docs], 0.0, (cosine - mean) / deviation)
         above = np.append(above, 0.0)
         cosine = np.append(np.where(cosine == MISSING, np.nan, cosine), np.nan)

@@ -277,6 +277,16 @@ def test_a_document_without_a_vector_yet_is_found_by_its_words():
     assert np.isnan(ranked.features["cosine"][0])
 
 
+def test_of_two_vectors_neither_lies_far() -> None:
+    """Where a telling and its reply are all there is, a vector takes nothing from what the words of either are worth."""
+    docs = talk("Ann: the volcano erupted", "Bob: rain", "Ann: sun")
+    two, three = (search(indexed(docs[:n], vectors=True), "volcano", vector_of("rain")).features for n in (2, 3))
+    assert not two["dense"].any()
+    assert not two["around"].any()
+    assert not np.isnan(two["cosine"]).any()
+    assert three["dense"].min() < 0 < three["dense"].max()
+
+
 def test_the_parts_of_a_score_add_up_to_it():
     ranked = search(indexed(SMALL_TALK, vectors=True), "When was number 7?", vector_of("nothing"))
     parts = [values for name, values in ranked.features.items() if name not in ("inside", "literal", "cosine")]
