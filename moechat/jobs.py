@@ -125,6 +125,7 @@ class Jobs:
 
     def _after_turn(self) -> None:
         self._contexts.save()
+        self._layers.sync()  # Another reply to what has settled is in its day file since the turn ended.
         self.embed_some()
         self.roll()
         self._tend()
@@ -290,7 +291,7 @@ class Jobs:
 
     def read(self, own: str | None) -> None:
         """What was answered in other talks than ``own`` (None: in all) settles, and the rules read it: it is known at once,
-        wherever somebody asks."""
+        wherever somebody asks. So is another reply to what has settled."""
         if self._looks:
             return
         store = self._store
@@ -298,8 +299,8 @@ class Jobs:
         answered = {node.talk for node in opened} - {own}
         for talk in sorted(answered):
             store.log.settle(talk)
-        self._roller.by_rules()
-        if answered:
+        elsewhere = [one for one in self._roller.by_rules() if one.talk != own]
+        if answered or elsewhere:
             self._layers.sync()
             self._layers.embed_in_time(self.worker.stopping, AT_ONCE)
             self.worker.submit(self.embed_some)

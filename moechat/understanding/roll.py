@@ -130,9 +130,10 @@ class Roller:
         """How many exchanges are understood by one call."""
         return min(self.layers.config().understanding.batch_size or LARGEST_BATCH, self.pace.size)
 
-    def by_rules(self) -> None:
+    def by_rules(self) -> list[Exchange]:
         """Read the settled exchanges by rules, at once, each knowing those before it: what comes of a talk must not depend on
-        when it is read. One thread at a time: a reading that comes after a model's would undo it."""
+        when it is read. One thread at a time: a reading that comes after a model's would undo it. Returns those that it read."""
+        exchanges = list[Exchange]()
         with (
             self._by_rules_alone,
             contextlib.suppress(DataError),
@@ -151,6 +152,8 @@ class Roller:
                     with self.store.writing("lift"):
                         self.store.state.write([{"op": "archive", "ids": lifted}] if lifted else [])
                 self.layers.sync()
+                exchanges.append(exchange)
+        return exchanges
 
     def _read(self, exchanges: Sequence[Exchange], *, understood: bool) -> None:
         for reading in self.store.contained.each(

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from moechat.agent import Agent
+from moechat.ai.embedding import HashEmbedder
+from moechat.model import Kind
 from moechat.turn import Ended
-from tests.houses import Home, again, say, shown, silent
+from tests.houses import DIM, Home, again, say, shown, silent, waiting
 
 TOLD = {"zh": "我住在杭州，养了一只叫豆豆的猫", "en": "I live in Bristol and I have a cat called Pickle"}
 ASKED = {"zh": "你还记得我的猫叫什么名字吗", "en": "Do you remember what my cat is called?"}
 NAME, OTHER = {"zh": "豆豆", "en": "Pickle"}, {"zh": "年糕", "en": "Mochi"}
+
+REPLY = {"zh": "去西湖边散散步吧", "en": "Try a walk along the harbour"}
+IN_OTHER_WORDS = {"zh": "你上次出了什么主意？", "en": "What was that idea of yours?"}
+
+
+class Likening(HashEmbedder):
+    """The question in other words lies where the reply lies."""
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray:
+        replies = {IN_OTHER_WORDS[language]: reply for language, reply in REPLY.items()}
+        return super().embed([replies.get(text, text) for text in texts], kind)
 
 
 @pytest.fixture
@@ -77,6 +92,29 @@ def test_another_reply_takes_the_place_of_the_first(home: Home, language: str) -
         known = recalled(agent, language)
         assert "second answer" in known
         assert "first answer" not in known
+
+
+def test_it_does_so_with_its_vectors_made_before_it_is_asked_for(home: Home, language: str) -> None:
+    with home.agent(silent(["first answer", "second answer"])) as agent:
+        say(agent, TOLD[language])
+        recalled(agent, language)
+        again(agent)
+        agent.settle_indexes()
+        agent.layers.sync()
+        assert [agent.layers.missing(space) for space in agent.dense.spaces] == [0]
+        known = recalled(agent, language)
+        assert "second answer" in known
+        assert "first answer" not in known
+
+
+def test_another_reply_is_found_in_other_words_before_the_work_behind_its_turn(home: Home, language: str) -> None:
+    home.embedder = Likening(DIM)
+    with home.agent(silent(["first answer", REPLY[language]])) as agent:
+        say(agent, TOLD[language])
+        assert REPLY[language] not in shown(agent.in_talk("next").recall(IN_OTHER_WORDS[language]))
+        with waiting(agent):
+            again(agent)
+            assert REPLY[language] in shown(agent.in_talk("next").recall(IN_OTHER_WORDS[language]))
 
 
 def test_the_prompt_says_that_it_was_said_a_moment_ago_elsewhere(home: Home, agent: Agent, language: str) -> None:
