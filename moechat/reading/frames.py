@@ -11,7 +11,7 @@ writes ``frames.npz``, read by ``network``.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -149,7 +149,8 @@ def _are_one_word(one: Token, other: Token) -> bool:
     return one.end == other.start and all(token.text.isascii() and token.text.isalnum() for token in (one, other))
 
 
-def chance(text: str, words: str, kinds: Collection[str] = ()) -> tuple[float, float] | None:
+@lru_cache(maxsize=128)
+def chance(text: str, words: str, kinds: tuple[str, ...] = ()) -> tuple[float, float] | None:
     """How likely ``words`` of a text state something of some kinds, or of any, and how likely what they state is the user's.
 
     None where they do not stand there, or nothing can be weighed.
