@@ -46,10 +46,8 @@ class FoodPart:
 
 def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator[tuple[Clause, FactDraft]]:
     """Each thing that the user's body does not take or that rules some out, with the clause that says it."""
-    letters = [(letters_of(one.text), one) for one in clauses]
     for part in parts_of(text) if clauses else ():
-        head = letters_of(part.head)
-        clause = next((one for own, one in letters if head in own), clauses[0])
+        clause = next((one for one in clauses if letters_of(part.head) in letters_of(one.text)), clauses[0])
         if part.own < APART or clause.mood in ("question", "role", "joke") or told_of(part.head)[1] >= TOLD_OF_ANOTHER:
             continue
         states = {} if clause.mood == "hypothetical" else foods.states(part.head)

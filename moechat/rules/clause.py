@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, cast
 
@@ -251,6 +252,7 @@ class _ClauseReader:
         return cast(Mood, row.what.split()[0]) if row else None
 
 
+@lru_cache(maxsize=1024)
 def letters_of(text: str) -> str:
     """The letters and digits of a text, in small letters."""
     return "".join(char for char in text.casefold() if char.isalnum())
