@@ -5,9 +5,10 @@ long ago that it has faded.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from moechat.language import words
 from moechat.model import Episode
 from moechat.reading import nearness
-from moechat.reading.saying import EVERYDAY, MATTERS
+from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS, sentences
 from moechat.when import both_ends
 
 SURE = 0.57  # From this score on what a message tells of matters as much as its kind does.
@@ -26,6 +27,7 @@ STATED = 0.75  # From this score on it is one also where it is another's, or sta
 ENDING = 0.75  # From this score on it brings others to an end.
 HEARD = 0.4  # From this score on a message tells of a matter.
 SURELY = 3.0  # How surely it is a matter of its kind counts this much beside its importance.
+BY_CHANCE = 0.08  # A sentence counts so much less, times the natural logarithm of how many there are.
 FAINT = 0.32  # From this score on it may be one, and matters as much less as it is unsure.
 
 
@@ -66,11 +68,19 @@ NO_MATTER = Matter("", 0.0)
 
 @lru_cache(maxsize=4096)
 def matter(text: str) -> Matter:
-    """The matter that a text comes nearest to; ``NO_MATTER`` where nothing can be weighed."""
-    text = both_ends(text).strip(" \n\t.。!！~～…")  # How loudly it is told is no part of it.
-    scores = nearness.near(MATTERS, text)
-    if not scores:
-        return NO_MATTER
+    """The matter that a text comes nearest to, as a whole or in the sentence that tells most. That one counts less the more
+    sentences there are: the gravest of many is grave by chance. ``NO_MATTER`` where nothing can be weighed."""
+    text = both_ends(text)
+    among = sentences(text)
+    # How loudly it is told is no part of it.
+    texts = [one.strip(" \n\t.。!！~～…") for one in (both_ends(text, LONGEST), *among)]
+    found = [_nearest(scores) for scores in nearness.each(MATTERS, [one for one in texts if one])]
+    by_chance = BY_CHANCE * math.log(len(among) or 1)
+    told = [replace(one, score=one.score - by_chance) for one in found[1:]]
+    return max([*found[:1], *told], key=lambda one: one.score, default=NO_MATTER)
+
+
+def _nearest(scores: Mapping[str, float]) -> Matter:
     kind = max((name for name in scores if name != EVERYDAY), key=scores.__getitem__)
     return Matter(kind, (scores[kind] - scores[EVERYDAY] + 1) / 2)
 

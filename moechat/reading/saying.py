@@ -150,15 +150,15 @@ def _saying(text: str) -> Saying:
     by_words, likely = _by_words(text), chances(text)
     if not likely:
         return Saying(by_words, is_outright=by_words != UNKNOWN, is_near_danger=by_words != UNKNOWN)
-    sentences = _sentences(text)
-    grave = _gravest(sentences, likely)
+    parts = sentences(text)
+    grave = _gravest(parts, likely)
     is_heard = by_words or any(grave[kind] >= bar for kind, bar in HEARD.items())
     kind = max(grave, key=grave.__getitem__) if is_heard else _kind(likely)
     scores = weighed(text)
     is_faint = scores[EVERYDAY] > scores[kind]
     is_near = max(grave.values()) >= NEAR_DANGER or bool(by_words)
-    parts = tuple(first_and_last(sentences, MOST_SENTENCES))
-    return Saying(kind, parts, by_words != UNKNOWN, is_faint, likely[kind] >= SURE, is_near)
+    weighed_alone = tuple(first_and_last(parts, MOST_SENTENCES))
+    return Saying(kind, weighed_alone, by_words != UNKNOWN, is_faint, likely[kind] >= SURE, is_near)
 
 
 def _gravest(sentences: tuple[str, ...], whole: Mapping[str, float]) -> dict[str, float]:
@@ -210,7 +210,8 @@ def _by_words(text: str) -> str:
     return DANGER_OTHER if any(one["other"].search(meant) for one in of) else UNKNOWN
 
 
-def _sentences(text: str) -> tuple[str, ...]:
+@lru_cache(maxsize=512)
+def sentences(text: str) -> tuple[str, ...]:
     """The sentences of a message of several."""
     parts = [part.strip() for part in _SENTENCE.findall(text) if part.strip()]
     return tuple(dict.fromkeys(parts)) if len(parts) > 1 else ()
