@@ -1,4 +1,4 @@
-"""Learns the network of moechat/reading/saying from its examples, with torch; what came out runs on numpy alone.
+"""Learns the networks of moechat/reading/saying and matter from their examples, with torch; what came out runs on numpy alone.
 
 python -m benchmarks.fit_kinds          (or make sayings, which calls it)
 """
@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from benchmarks.fit_frames import NO_MATTER
 from benchmarks.fit_network import Reader, learned
-from moechat.reading import network
+from moechat.reading import matter, network
 from moechat.reading.examples import ASKED, LOW
 from moechat.reading.nearness import Example, digest, examples
-from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, FITTED, LIMITS, SAYINGS, Kinds
+from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, FITTED, LIMITS, MATTERS, SAYINGS, Kinds
 
 NARROW, FORM, HIDDEN, LOOKS = 128, 24, 96, 4
 SEEDS = (3, 5)  # of the networks whose chances are averaged
@@ -28,6 +30,8 @@ CALM = "calm"  # No life is in danger, whatever kind it is.
 CALM_STEP = 4  # Of these one in so many is taken.
 IN_DANGER = frozenset({DANGER, DANGER_OTHER})
 TONES = IN_DANGER | frozenset("hurt glad quarrel limit".split())  # An everyday message is none of these.
+NOT_OF = {EVERYDAY: TONES, CALM: IN_DANGER}
+MATTERLESS_STEP = 4  # Of sayings that tell of nothing that moves a life one in so many is an example of that.
 
 
 class KindsReader(Reader):
@@ -55,8 +59,9 @@ class KindsRead:
     def __init__(self, of: Example, names: Sequence[str], weight: float) -> None:
         self.states = torch.from_numpy(network.in_context(of.text).astype(np.float16))
         self.forms = torch.from_numpy(network.forms(of.text))
-        not_of = {EVERYDAY: TONES, CALM: IN_DANGER}.get(of.kind)
-        self.may = torch.tensor([name not in not_of if not_of else name == of.kind for name in names])
+        self.may = torch.tensor(
+            [name == of.kind if of.kind in names else name not in NOT_OF[of.kind] for name in names]
+        )
         self.weight = weight
 
 
@@ -78,20 +83,30 @@ def beside() -> list[Example]:
     return [one for one in limits if one.kind != CALM] + calm[::CALM_STEP]
 
 
-def taught(of: Sequence[Example], seeds: Sequence[int] = SEEDS) -> Kinds:
-    """What is learned of examples, and of each as another would type it."""
-    counts = Counter(one.kind for one in of)
-    names = sorted(set(counts) - {EVERYDAY, CALM})
-    every = [*of, *varied([one for one in of if one.kind != CALM])]
-    weights = {kind: (USUAL / max(counts[kind], FEWEST)) ** 0.5 for kind in names}
+def taught(folder: Path, names: Sequence[str], beside: Sequence[Example], weights: Mapping[str, float]) -> Kinds:
+    """What is learned of the examples of a folder, of each as another would type it, and of what stands ``beside`` them.
+    ``weights`` is how much a kind counts, 1 where it has none."""
+    of = examples(folder)
+    every = [*of, *varied(of), *beside]
     read = [KindsRead(one, names, weights.get(one.kind, 1.0)) for one in every]
-    arrays = learned(read, lambda: KindsReader(len(names)), EPOCHS, seeds)
-    return Kinds(tuple(names), arrays, digest(examples(SAYINGS)))
+    arrays = learned(read, lambda: KindsReader(len(names)), EPOCHS, SEEDS)
+    return Kinds(tuple(names), arrays, digest(of))
 
 
 def fit_kinds() -> None:
-    taught([*examples(SAYINGS), *beside()]).save(FITTED)
+    others = beside()
+    counts = Counter(one.kind for one in (*examples(SAYINGS), *others))
+    names = sorted(counts.keys() - {EVERYDAY, CALM})
+    weights = {kind: (USUAL / max(counts[kind], FEWEST)) ** 0.5 for kind in names}
+    taught(SAYINGS, names, others, weights).save(FITTED)
+
+
+def fit_matters() -> None:
+    nothing = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind in NO_MATTER]
+    names = sorted(matter.KINDS.keys() | {EVERYDAY})
+    taught(MATTERS, names, nothing[::MATTERLESS_STEP], {}).save(matter.FITTED)
 
 
 if __name__ == "__main__":
     fit_kinds()
+    fit_matters()

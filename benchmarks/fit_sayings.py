@@ -22,7 +22,7 @@ from scipy.special import expit
 
 from benchmarks.fit_asking import fit_asking
 from benchmarks.fit_frames import NO_MATTER, fit_frames
-from benchmarks.fit_kinds import fit_kinds
+from benchmarks.fit_kinds import fit_kinds, fit_matters
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames, nearness
 from moechat.reading.examples import ABOUT, ASKED, EATING, ENDED, HER_DAY, LIFE, LOW, MASK, SAYING, WANTED
@@ -204,4 +204,5 @@ if __name__ == "__main__":
     fit(WANTED, {}, asks_nothing[::WANTED_STEP])
     fit_findings()
     fit_kinds()
+    fit_matters()
     fit_frames()

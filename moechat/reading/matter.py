@@ -1,6 +1,6 @@
-"""What moves a life: a death, an illness, work lost or won, a birth and the like, heard by nearness to the examples in
-``matters``, where ``everyday`` is of none of them; and which of it is open: told, not ended by what was told later, and not so
-long ago that it has faded.
+"""What moves a life: a death, an illness, work lost or won, a birth and the like, heard by the examples in ``matters``, where
+``everyday`` is of none of them: by nearness, and word by word (``heard.npz``, read by ``network``). And which of it is open:
+told, not ended by what was told later, and not so long ago that it has faded.
 """
 
 from __future__ import annotations
@@ -8,25 +8,28 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
+from moechat.encoder.builtin import builtin
 from moechat.language import words
 from moechat.model import Episode
 from moechat.reading import nearness
-from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS, sentences
+from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS, Kinds, log_odds, sentences
 from moechat.when import both_ends
 
 SURE = 0.57  # From this score on what a message tells of matters as much as its kind does.
 LIKELY = 0.6  # From this score on a message is an event by itself.
-IN_PART = 0.8  # From this score on one clause of it is enough.
-STATED = 0.75  # From this score on it is one also where it is another's, or states a fact besides.
-ENDING = 0.75  # From this score on it brings others to an end.
+IN_PART = 0.9  # From this score on one clause of it is enough.
+STATED = 0.85  # From this score on it is one also where it is another's, or states a fact besides.
+ENDING = 0.9  # From this score on it brings others to an end.
 HEARD = 0.4  # From this score on a message tells of a matter.
 SURELY = 3.0  # How surely it is a matter of its kind counts this much beside its importance.
+FITTED = Path(__file__).with_name("heard.npz")
+READ = 0.03  # The log odds that it is one, as it is read word by word, count so much beside how near it lies.
 BY_CHANCE = 0.08  # A sentence counts so much less, times the natural logarithm of how many there are.
 FAINT = 0.32  # From this score on it may be one, and matters as much less as it is unsure.
 
@@ -68,21 +71,29 @@ NO_MATTER = Matter("", 0.0)
 
 @lru_cache(maxsize=4096)
 def matter(text: str) -> Matter:
-    """The matter that a text comes nearest to, as a whole or in the sentence that tells most. That one counts less the more
-    sentences there are: the gravest of many is grave by chance. ``NO_MATTER`` where nothing can be weighed."""
+    """The matter that a text comes nearest to, as a whole or in the sentence that tells most; ``NO_MATTER`` where nothing can be
+    weighed. A sentence counts less the more there are: the gravest of many is grave by chance. What tells most is read word by
+    word as well, with its neighbours, which tells apart what is said in like words: my friend died, my phone died."""
     text = both_ends(text)
     among = sentences(text)
     # How loudly it is told is no part of it.
-    texts = [one.strip(" \n\t.。!！~～…") for one in (both_ends(text, LONGEST), *among)]
-    found = [_nearest(scores) for scores in nearness.each(MATTERS, [one for one in texts if one])]
+    parts = [one.strip(" \n\t.。!！~～…") or "-" for one in (both_ends(text, LONGEST), *among)]
+    scores = nearness.each(MATTERS, parts) if text.strip() else []
+    if not scores:
+        return NO_MATTER
+    likely = [(max(of[kind] for kind in KINDS) - of[EVERYDAY] + 1) / 2 for of in scores]
     by_chance = BY_CHANCE * math.log(len(among) or 1)
-    told = [replace(one, score=one.score - by_chance) for one in found[1:]]
-    return max([*found[:1], *told], key=lambda one: one.score, default=NO_MATTER)
+    best = max(range(len(likely)), key=lambda at: likely[at] - by_chance * (at > 0))
+    around = "\n".join(among[max(0, best - 2) : best + 1]) if best else parts[0]
+    with builtin().one_thread():
+        read = dict(zip(load().kinds, load().chances(both_ends(around, LONGEST)).tolist(), strict=True))
+    kind = max(KINDS, key=lambda name: scores[best][name] + 2 * READ * log_odds(read[name]))
+    return Matter(kind, likely[best] - by_chance * (best > 0) - READ * log_odds(read[EVERYDAY]))
 
 
-def _nearest(scores: Mapping[str, float]) -> Matter:
-    kind = max((name for name in scores if name != EVERYDAY), key=scores.__getitem__)
-    return Matter(kind, (scores[kind] - scores[EVERYDAY] + 1) / 2)
+@cache
+def load() -> Kinds:
+    return Kinds.load(FITTED)
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,8 @@ def test_nothing_delicate_is_in_the_profile_a_greeting_or_small_talk_but_softly_
     for text in ("早上好", "今天吃什么好"):
         talk.day(text)
         delicate = [line for line in (talk.tail + talk.stable).splitlines() if "抑郁" in line or "奶奶" in line]
-        assert [line.split(":")[1] for line in delicate] == ["阿明的奶奶去世了（轻声，不主动提）"]
+        softly = {"阿明的奶奶去世了（轻声，不主动提）", "阿明有抑郁症（轻声，不主动提）"}
+        assert {line.split(":")[1] for line in delicate} == softly
     talk.day("我又想起奶奶了")
     assert "去世" in talk.tail
 

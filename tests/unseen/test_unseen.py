@@ -15,6 +15,7 @@ import pytest
 from benchmarks import obeys, sayings
 from moechat import when
 from moechat.model import Fact
+from moechat.reading.matter import LIKELY, matter
 from moechat.reading.saying import DANGER, saying
 from moechat.rules import boundaries, message
 from moechat.understanding.drafts import days_of
@@ -41,6 +42,13 @@ def long(rows: Rows) -> Counted:
     for row in rows:
         name = f"{row['lang']} {row['kind'] if row['heard'] else 'none'}"
         yield name, (saying(row["say"]).kind == DANGER) == row["heard"], f"{row['kind']}: {row['say']}"
+
+
+def matters(rows: Rows) -> Counted:
+    """What moves a life, a good half of it dropped in passing, and everyday messages."""
+    for row in rows:
+        is_heard = matter(row["say"]).score >= LIKELY
+        yield f"{row['lang']} {'grave' if row['grave'] else 'everyday'}", is_heard == row["grave"], row["say"]
 
 
 def limits(rows: Rows) -> Counted:
@@ -78,7 +86,7 @@ def _dates(start: datetime, end: datetime) -> tuple[object, object]:
 MEASURES = {
     "danger": sayings.sayings, "class": sayings.classes, "facts": sayings.facts, "events": sayings.events,
     "eat": sayings.eating, "findings": findings, "boundaries": limits, "moved": moves, "ends": ends,
-    "long": long, "asides": sayings.facts,
+    "long": long, "asides": sayings.facts, "matters": matters,
 }  # fmt: skip
 SLOW = frozenset({"ends", "long", "asides"})
 
