@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from benchmarks.fit_frames import NO_MATTER
 from benchmarks.fit_network import Reader, learned
-from moechat.reading import matter, network
+from moechat.reading import frames, matter, network
 from moechat.reading.examples import ASKED, LOW
 from moechat.reading.nearness import Example, digest, examples
 from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, FITTED, LIMITS, MATTERS, SAYINGS, Kinds
@@ -32,6 +32,8 @@ IN_DANGER = frozenset({DANGER, DANGER_OTHER})
 TONES = IN_DANGER | frozenset("hurt glad quarrel limit".split())  # An everyday message is none of these.
 NOT_OF = {EVERYDAY: TONES, CALM: IN_DANGER}
 MATTERLESS_STEP = 4  # Of sayings that tell of nothing that moves a life one in so many is an example of that.
+# Where somebody lives, works and the like moves no life as long as it stands; one in so many of them is an example of that.
+STANDING, STANDING_STEP = frozenset("age employer home job kin language name origin pet study trade".split()), 8
 
 
 class KindsReader(Reader):
@@ -101,10 +103,17 @@ def fit_kinds() -> None:
     taught(SAYINGS, names, others, weights).save(FITTED)
 
 
+def no_matter(step: int) -> list[Example]:
+    """What moves no life: of the sayings of such kinds one in ``step``, and plain facts that merely stand."""
+    nothing = [one.text for one in examples(SAYINGS) if one.kind in NO_MATTER][::step]
+    plain = [one for one in frames.examples() if not one.is_message]
+    standing = [one.text for one in plain if {value.kind for value in one.values} & STANDING]
+    return [Example(text, EVERYDAY) for text in (*nothing, *standing[::STANDING_STEP])]
+
+
 def fit_matters() -> None:
-    nothing = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind in NO_MATTER]
     names = sorted(matter.KINDS.keys() | {EVERYDAY})
-    taught(MATTERS, names, nothing[::MATTERLESS_STEP], {}).save(matter.FITTED)
+    taught(MATTERS, names, no_matter(MATTERLESS_STEP), {}).save(matter.FITTED)
 
 
 if __name__ == "__main__":

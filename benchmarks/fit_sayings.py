@@ -21,8 +21,8 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 
 from benchmarks.fit_asking import fit_asking
-from benchmarks.fit_frames import NO_MATTER, fit_frames
-from benchmarks.fit_kinds import fit_kinds, fit_matters
+from benchmarks.fit_frames import fit_frames
+from benchmarks.fit_kinds import fit_kinds, fit_matters, no_matter
 from moechat.encoder.builtin import builtin
 from moechat.reading import bearing, frames, nearness
 from moechat.reading.examples import ABOUT, ASKED, EATING, ENDED, HER_DAY, LIFE, LOW, MASK, SAYING, WANTED
@@ -190,8 +190,7 @@ def fit_findings() -> None:
 if __name__ == "__main__":
     fit_asking()
     fit(SAYINGS, {})
-    small_talk = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind in NO_MATTER]
-    fit(MATTERS, {}, small_talk[::NO_MATTER_STEP])
+    fit(MATTERS, {}, no_matter(NO_MATTER_STEP))
     others = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind not in MAY_ASK]
     fit(ASKED, ASKED_FLOORS, others[::ASKED_STEP])
     chatter = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind in ABOUT_NOTHING]

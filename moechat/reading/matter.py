@@ -21,8 +21,7 @@ from moechat.reading import nearness
 from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS, Kinds, log_odds, sentences
 from moechat.when import both_ends
 
-SURE = 0.57  # From this score on what a message tells of matters as much as its kind does.
-LIKELY = 0.6  # From this score on a message is an event by itself.
+LIKELY = 0.57  # From this score on a message is an event by itself, and what it tells of matters as much as its kind does.
 IN_PART = 0.9  # From this score on one clause of it is enough.
 STATED = 0.85  # From this score on it is one also where it is another's, or states a fact besides.
 ENDING = 0.9  # From this score on it brings others to an end.
@@ -48,7 +47,7 @@ KINDS: Mapping[str, KindOfMatter] = MappingProxyType({
     name: KindOfMatter(of["importance"], timedelta(days=of["days"]), of.get("ends", ()))
     for name, of in tomllib.loads(Path(__file__).with_name("matters.toml").read_text("utf-8")).items()
 })  # fmt: skip
-LEAST = round(min(kind.importance for kind in KINDS.values()) * FAINT / SURE, 2)
+LEAST = round(min(kind.importance for kind in KINDS.values()) * FAINT / LIKELY, 2)
 """What may be a matter is never less important than this."""
 OF_ONE = frozenset({"work_lost", "work_won", "break_up", "love"})
 """There is one of these at a time; of the others one ends another only where both name the same."""

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from moechat import when
 from moechat.model import Event, Exchange
-from moechat.reading.matter import FAINT, IN_PART, KINDS, LIKELY, STATED, SURE, matter
+from moechat.reading.matter import FAINT, IN_PART, KINDS, LIKELY, STATED, matter
 from moechat.reading.saying import mark
 from moechat.rules.clause import OTHER, UNKNOWN, USER, Clause
 from moechat.rules.importance import rate
@@ -82,11 +82,11 @@ def weighty(
     What is in doubt by its words alone (they say, I guess) counts where it surely is one."""
     clauses, about, language = reading.in_earnest, matter(exchange.user), reading.language
     is_as_if = reading.saying.kind in AS_IF and reading.saying.is_sure
-    if not clauses and about.score >= SURE and not is_as_if:
+    if not clauses and about.score >= LIKELY and not is_as_if:
         clauses = tuple(clause for clause in reading.clauses if clause.mood in BY_WORDS)
     if not clauses or about.score < FAINT:
         return happenings, frozenset()
-    least = round(KINDS[about.kind].importance * min(about.score / SURE, 1), 2)
+    least = round(KINDS[about.kind].importance * min(about.score / LIKELY, 1), 2)
     if happenings:
         nearest = max(happenings, key=lambda event: matter(event.text).score)
         weighed = replace(nearest, importance=max(nearest.importance, least))

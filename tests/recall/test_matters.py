@@ -18,7 +18,7 @@ from moechat.recall.fragments import Names, event_line
 from moechat.rules.reading import understand
 from tests.houses import Home, moment, say_each
 
-DOUBTED = ("我妈的腰又不行了", "今年奖金没了", "查分那天我没敢看", "没考上")
+DOUBTED = ("我妈的腰又不行了", "查分那天我没敢看", "货车刚开走 空屋子说话有回音", "他家里不同意")
 EVERY_DAY = ("中午吃了面，还行", "下雨了，公园里没人", "那部剧第二季什么时候出", "地铁停了十分钟")
 
 

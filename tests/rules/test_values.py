@@ -123,7 +123,7 @@ def test_a_relative_and_a_missing_apostrophe_are_no_plural(text: str, read: str)
 
 WEIGHTY = [
     ("爷爷走了", "用户爷爷走了", "爷爷", 0.9, False), ("他昨天提了离婚", "用户说：他提了离婚", "", 0.8, False),
-    ("确诊了乳腺癌", "用户确诊了乳腺癌", "用户", 0.8, False), ("没考上", "用户没考上", "用户", 0.8, True),
+    ("确诊了乳腺癌", "用户确诊了乳腺癌", "用户", 0.8, False), ("没考上", "用户没考上", "用户", 0.8, False),
     ("落榜了", "用户落榜了", "用户", 0.8, False), ("she left me", "The user says: she left me", "", 0.8, False),
     ("I'm pregnant!", "The user is pregnant", "user", 0.9, False),
     ("they say my grandpa may have cancer", "The user says: they say my grandpa may have cancer", "", 0.8, False),
