@@ -21,7 +21,7 @@ from moechat.reading import nearness
 from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS, Kinds, log_odds, sentences
 from moechat.when import both_ends
 
-LIKELY = 0.57  # From this score on a message is an event by itself, and what it tells of matters as much as its kind does.
+LIKELY = 0.57  # From this score on a message is an event, and what it tells of matters as much as its kind does.
 IN_PART = 0.9  # From this score on one clause of it is enough.
 STATED = 0.85  # From this score on it is one also where it is another's, or states a fact besides.
 ENDING = 0.9  # From this score on it brings others to an end.
