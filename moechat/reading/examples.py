@@ -92,7 +92,7 @@ def stated(text: str, kind: str) -> tuple[float, float]:
     best = (0.0, 0.0)
     if not kind or not nearness.can_weigh():
         return best
-    columns = [at for at, name in enumerate(frames.load().kinds) if name in STATED[kind]]
+    columns = [at for at, name in enumerate(frames.Frames.load(frames.FITTED).kinds) if name in STATED[kind]]
     for chances, own in map(frames.weighed, frames.passages(text)):
         if len(own):
             likely = chances[:, columns].sum(axis=1)

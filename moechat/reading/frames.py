@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -83,16 +83,12 @@ class Frames(Network):
 
     def chances(self, text: str) -> tuple[Scores, Scores]:
         """(tokens, kinds) float32: how likely each token is of a kind, and (tokens,): how likely what it states is the user's."""
-        scores = self.scores(self.read(text), "kinds")
+        with builtin().one_thread():
+            scores = self.scores(self.read(text), "kinds")
         powers = np.exp(scores[..., :-1] - scores[..., :-1].max(axis=2, keepdims=True))
         chances: Scores = (powers / powers.sum(axis=2, keepdims=True)).mean(axis=0)
         own: Scores = (1 / (1 + np.exp(-scores[..., -1]))).mean(axis=0)
         return chances, own
-
-
-@cache
-def load() -> Frames:
-    return Frames.load(FITTED)
 
 
 def passages(text: str) -> Iterator[str]:
@@ -107,15 +103,14 @@ def passages(text: str) -> Iterator[str]:
 @lru_cache(maxsize=128)
 def weighed(text: str) -> tuple[Scores, Scores]:
     """As ``Frames.chances`` has it; a passage is asked for more than once a turn."""
-    with builtin().one_thread():
-        return load().chances(text)
+    return Frames.load(FITTED).chances(text)
 
 
 @lru_cache(maxsize=512)
 def values(text: str) -> tuple[Value, ...]:
     """The values in a passage: runs of words of one kind, Chinese words whole."""
     row = tokens(text)
-    return tuple(runs(row, load().kinds, *weighed(text))) if row and can_weigh() else ()
+    return tuple(runs(row, Frames.load(FITTED).kinds, *weighed(text))) if row and can_weigh() else ()
 
 
 def runs(row: Sequence[Token], names: Sequence[str], chances: Scores, own: Scores) -> Iterator[Value]:
@@ -155,7 +150,7 @@ def chance(text: str, words: str, kinds: tuple[str, ...] = ()) -> tuple[float, f
 
     None where they do not stand there, or nothing can be weighed.
     """
-    columns = [at for at, kind in enumerate(load().kinds) if kind in kinds or (not kinds and kind != NONE)]
+    columns = [at for at, kind in enumerate(Frames.load(FITTED).kinds) if kind in kinds or (not kinds and kind != NONE)]
     every: list[tuple[float, float]] = []
     for part in passages(text):
         if (start := part.casefold().find(words.casefold())) >= 0 and can_weigh():

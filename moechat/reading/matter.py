@@ -10,11 +10,10 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from moechat.encoder.builtin import builtin
 from moechat.language import words
 from moechat.model import Episode
 from moechat.reading import nearness
@@ -84,15 +83,10 @@ def matter(text: str) -> Matter:
     by_chance = BY_CHANCE * math.log(len(among) or 1)
     best = max(range(len(likely)), key=lambda at: likely[at] - by_chance * (at > 0))
     around = "\n".join(among[max(0, best - 2) : best + 1]) if best else parts[0]
-    with builtin().one_thread():
-        read = dict(zip(load().kinds, load().chances(both_ends(around, LONGEST)).tolist(), strict=True))
+    network = Kinds.load(FITTED)
+    read = dict(zip(network.kinds, network.chances(both_ends(around, LONGEST)).tolist(), strict=True))
     kind = max(KINDS, key=lambda name: scores[best][name] + 2 * READ * log_odds(read[name]))
     return Matter(kind, likely[best] - by_chance * (best > 0) - READ * log_odds(read[EVERYDAY]))
-
-
-@cache
-def load() -> Kinds:
-    return Kinds.load(FITTED)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -132,8 +132,9 @@ class Network:
         np.savez_compressed(path, names=np.array(self.kinds), examples=np.array(self.examples), **half)  # type: ignore[arg-type]
 
     @classmethod
+    @cache
     def load(cls, path: Path) -> Self:
-        """What ``save`` stored."""
+        """What ``save`` stored, loaded once."""
         with np.load(path) as stored:
             arrays = {
                 name: stored[name].astype(np.float32) for name in stored.files if name not in ("names", "examples")

@@ -68,10 +68,11 @@ class Kinds(Network):
 
     def chances(self, text: str) -> Scores:
         """(kinds,) float32, one in sum. Raises EmbeddingError."""
-        words = self.read(text)
-        looks = _shares(self.scores(words, "looks"), 1).transpose(0, 2, 1) @ words
-        seen = np.concatenate([words.max(axis=1, keepdims=True), looks], axis=1).reshape(len(words), 1, -1)
-        chances: Scores = _shares(self.scores(seen, "kinds"), 2).mean(axis=(0, 1))
+        with builtin().one_thread():
+            words = self.read(text)
+            looks = _shares(self.scores(words, "looks"), 1).transpose(0, 2, 1) @ words
+            seen = np.concatenate([words.max(axis=1, keepdims=True), looks], axis=1).reshape(len(words), 1, -1)
+            chances: Scores = _shares(self.scores(seen, "kinds"), 2).mean(axis=(0, 1))
         return chances
 
 
@@ -81,21 +82,15 @@ def _shares(scores: Scores, axis: int) -> Scores:
     return shares
 
 
-@cache
-def load() -> Kinds:
-    return Kinds.load(FITTED)
-
-
 @lru_cache(maxsize=512)
 def chances(text: str) -> Mapping[str, float]:
     """The chance of each kind, one in sum; nothing where nothing can be weighed."""
     if not (scores := weighed(text)):
         return {}
-    with builtin().one_thread():
-        read = load().chances(both_ends(text, LONGEST))
-    of = np.array([scores[kind] for kind in load().kinds], np.float32)
-    both = _shares(READ * np.log(read + LEAST) + NEAR * of, 0)
-    return dict(zip(load().kinds, both.tolist(), strict=True))
+    of = Kinds.load(FITTED)
+    near = np.array([scores[kind] for kind in of.kinds], np.float32)
+    both = _shares(READ * np.log(of.chances(both_ends(text, LONGEST)) + LEAST) + NEAR * near, 0)
+    return dict(zip(of.kinds, both.tolist(), strict=True))
 
 
 def told_of(text: str, *, also: str = "") -> tuple[float, float]:

@@ -55,7 +55,7 @@ def test_what_another_has_is_not_the_users() -> None:
 
 
 def test_a_passage_is_read_as_gated_recurrent_units_read_it() -> None:
-    text, of = "i'm mara and 我养了两只猫", frames.load().arrays
+    text, of = "i'm mara and 我养了两只猫", frames.Frames.load(frames.FITTED).arrays
 
     def read(states: list[np.ndarray], at: int, way: int) -> list[np.ndarray]:
         entering, staying = (of[name][at, way] for name in ("entering", "staying"))
@@ -79,17 +79,17 @@ def test_a_passage_is_read_as_gated_recurrent_units_read_it() -> None:
         both = zip(read(states, at, 0), read(states[::-1], at, 1)[::-1], strict=True)
         scores = [np.append(*pair) @ of["kinds"][at] + of["kinds_bias"][at] for pair in both]
         every.append([np.exp(one[:-1]) / np.exp(one[:-1]).sum() for one in scores])
-    chances, _ = frames.load().chances(text)
+    chances, _ = frames.Frames.load(frames.FITTED).chances(text)
     assert np.allclose(chances, np.mean(every, axis=0), atol=1e-4)
 
 
 def test_each_mark_of_the_examples_is_of_a_kind_that_is_weighed_and_kept_as_something() -> None:
     kinds = {value.kind for one in frames.examples() for value in one.values}
-    assert kinds == set(frames.load().kinds) - {frames.NONE}
+    assert kinds == set(frames.Frames.load(frames.FITTED).kinds) - {frames.NONE}
 
 
 def test_the_stored_weights_are_those_of_the_frames() -> None:
-    assert frames.load().examples == frames.digest(frames.examples()), "make sayings"
+    assert frames.Frames.load(frames.FITTED).examples == frames.digest(frames.examples()), "make sayings"
 
 
 @pytest.mark.parametrize("text", ["I'm learning Spanish", "我最近在学日语"])

@@ -17,7 +17,7 @@ from moechat.reading import saying as of_sayings
 from moechat.reading.bearing import Telling, is_borne_out
 from moechat.reading.examples import ABOUT, EATING, ENDED
 from moechat.reading.nearness import digest, examples, load
-from moechat.reading.saying import LIMITS, MATTERS, SAYINGS, mark, saying
+from moechat.reading.saying import LIMITS, MATTERS, SAYINGS, Kinds, mark, saying
 from moechat.rules.reading import understand
 
 UNSEEN = Path(__file__).parent / "unseen"
@@ -148,8 +148,8 @@ def test_sets_by_unseen_hands_are_floors(language: str) -> None:
 def test_what_is_stored_was_weighed_from_the_examples_that_stand_in_the_files() -> None:
     for folder in (SAYINGS, LIMITS, ABOUT, ENDED, EATING, MATTERS):
         assert load(folder.with_suffix(".npz")).examples == digest(examples(folder)), "make sayings"
-    assert of_sayings.load().examples == digest(examples(SAYINGS)), "make sayings"
-    assert matter.load().examples == digest(examples(MATTERS)), "make sayings"
+    assert Kinds.load(of_sayings.FITTED).examples == digest(examples(SAYINGS)), "make sayings"
+    assert Kinds.load(matter.FITTED).examples == digest(examples(MATTERS)), "make sayings"
 
 
 def test_an_example_that_is_added_moves_what_is_near_it(tmp_path: Path) -> None:
