@@ -11,13 +11,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import date, tzinfo
+from datetime import date
 from pathlib import Path
+from typing import Unpack
 
 from filelock import FileLock, Timeout
 
-from moechat.clock import Clock
-from moechat.containment import Containment
 from moechat.errors import DataError, Locked
 from moechat.model import Exchange
 from moechat.store import check, disk, formats, records, unknown, upgrade
@@ -25,7 +24,7 @@ from moechat.store.days import DayFiles, FileExchanges
 from moechat.store.entries import Entry
 from moechat.store.finding_files import FileFindings
 from moechat.store.imports import Imports
-from moechat.store.journal import Journal
+from moechat.store.journal import Journal, Opening
 from moechat.store.json_lines import ReplyFiles
 from moechat.store.log import Log
 from moechat.store.protocols import Unit
@@ -109,17 +108,9 @@ class FileStore(Journal, Unit):
     days: DayFiles
     replies: ReplyFiles
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        clock: Clock,
-        zone: tzinfo | None = None,
-        contained: Containment | None = None,
-        is_closed: bool | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, *, is_closed: bool | None = None, **opening: Unpack[Opening]) -> None:
         upgrade.require_readable(folder)
-        super().__init__(folder, clock=clock, zone=zone, contained=contained, is_closed=is_closed)
+        super().__init__(folder, is_closed=is_closed, **opening)
         self._watch = FileWatch(folder)
         self._tree_seen: object = None
         self._is_reading = False

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime, tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, Literal, Required, TypedDict, Unpack
 
 from filelock import FileLock, Timeout
 
@@ -72,6 +72,14 @@ RESERVE = "INSERT OR IGNORE INTO reserved VALUES (%(file)s, %(first)s, %(count)s
 EXCHANGES_IN = "SELECT id, file FROM exchanges WHERE owner_id = %(owner)s AND alive AND id = ANY(%(ids)s)"
 EPISODES_IN = "SELECT id, note FROM episodes WHERE owner_id = %(owner)s AND alive AND id = ANY(%(ids)s)"
 NOTES_IN = "SELECT id, place FROM notes WHERE owner_id = %(owner)s AND id = ANY(%(ids)s)"
+
+
+class Opening(TypedDict, total=False):
+    """What a store of any kind is opened with, as ``LogBook`` takes it."""
+
+    clock: Required[Clock]
+    zone: tzinfo | None
+    contained: Containment | None
 
 
 class LogBook(ABC):
@@ -323,17 +331,9 @@ class Journal(LogBook):
     It has more than twenty methods because lock, log and cache are followed together.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        clock: Clock,
-        zone: tzinfo | None = None,
-        contained: Containment | None = None,
-        is_closed: bool | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, *, is_closed: bool | None = None, **opening: Unpack[Opening]) -> None:
         self.folder = folder
-        super().__init__(str(folder.absolute()), clock=clock, zone=zone, contained=contained)
+        super().__init__(str(folder.absolute()), **opening)
         self._file_lock = FileLock(folder / ".lock", thread_local=False)
         self._held = 0
         self._mended: list[DataError] = []

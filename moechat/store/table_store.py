@@ -7,9 +7,9 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
+from typing import Unpack
 
-from moechat.clock import Clock, local
-from moechat.containment import Containment
+from moechat.clock import local
 from moechat.errors import DataError, Locked, MoeChatError
 from moechat.model import Episode, Exchange, Fact
 from moechat.store.database import SqliteSession, StoreSession
@@ -24,7 +24,7 @@ from moechat.store.formats import (
     json_text,
 )
 from moechat.store.imports import Imports
-from moechat.store.journal import LOCK_TIMEOUT_S, LogBook
+from moechat.store.journal import LOCK_TIMEOUT_S, LogBook, Opening
 from moechat.store.log import Log
 from moechat.store.protocols import Unit, Vectors
 from moechat.store.search import Search
@@ -130,15 +130,13 @@ class TableStore(Unit):
     replies: TableReplies
     _journals: Sequence[TableLines]
 
-    def __init__(
-        self, session: StoreSession, *, clock: Clock, zone: tzinfo | None = None, contained: Containment | None = None
-    ) -> None:
+    def __init__(self, session: StoreSession, **opening: Unpack[Opening]) -> None:
         self._session = session
-        super().__init__(session.home, clock=clock, zone=zone, contained=contained)
+        super().__init__(session.home, **opening)
         self.problems: list[DataError] = []
         self._held, self._epoch = 0, session.epoch
         self.exchanges = self.days = TableDays(self, session)
-        self.findings = TableFindings(self, session, zone)
+        self.findings = TableFindings(self, session, self.zone)
         self.replies = TableReplies(session)
         self.search = Search(self, self.exchanges, self.findings)
         self.log = Log(self)
@@ -255,9 +253,9 @@ class TableStore(Unit):
 class MemoryStore(TableStore):
     """A memory of this process alone, which ends with it and writes nothing to a disk: it serves talk off the record."""
 
-    def __init__(self, *, clock: Clock, zone: tzinfo | None = None, max_exchanges: int = 0) -> None:
+    def __init__(self, *, max_exchanges: int = 0, **opening: Unpack[Opening]) -> None:
         """It takes ``max_exchanges``; 0: any number."""
-        super().__init__(SqliteSession(None), clock=clock, zone=zone)
+        super().__init__(SqliteSession(None), **opening)
         self._max_exchanges = max_exchanges
 
     def bury(self, exchanges: Iterable[Exchange], ids: Collection[str]) -> None:

@@ -6,11 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import tzinfo
+from typing import Unpack
 
-from moechat.clock import Clock
-from moechat.containment import Containment
-from moechat.store.journal import LOCK_TIMEOUT_S
+from moechat.store.journal import LOCK_TIMEOUT_S, Opening
 from moechat.store.postgres.connections import OwnerName, Postgres
 from moechat.store.postgres.session import OwnerSession
 from moechat.store.postgres.table_vectors import MANIFEST, TableVectors
@@ -25,18 +23,10 @@ class PostgresStore(TableStore):
 
     _session: OwnerSession
 
-    def __init__(
-        self,
-        database: Postgres,
-        owner: OwnerName,
-        *,
-        clock: Clock,
-        zone: tzinfo | None = None,
-        contained: Containment | None = None,
-    ) -> None:
+    def __init__(self, database: Postgres, owner: OwnerName, **opening: Unpack[Opening]) -> None:
         session = OwnerSession(database, owner)
         session.foresee(MANIFEST, {})
-        super().__init__(session, clock=clock, zone=zone, contained=contained)
+        super().__init__(session, **opening)
         self.vectors = TableVectors(self._session, self.writing)
 
     def claimed(self) -> AbstractContextManager[bool]:
