@@ -19,7 +19,7 @@ from moechat.model import Kind
 from moechat.worker import COURTESY
 
 LAYOUT = 1  # This rises when the arrays that an unpacked copy holds change.
-LATEST, FEW = 32, 16  # A message is asked for by many readers; it is encoded once, and so are its sentences.
+LATEST, FEW = 32, 48  # A message is asked for by many readers; it is encoded once, and so are its sentences.
 
 
 class BuiltinEmbedder:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from moechat.language import words
 from moechat.model import Episode
 from moechat.reading import nearness
-from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS, Kinds, log_odds, sentences
+from moechat.reading.saying import EVERYDAY, LONGEST, MATTERS, MOST_READ, Kinds, log_odds, plain, sentences
 from moechat.when import both_ends
 
 LIKELY = 0.57  # From this score on a message is an event, and what it tells of matters as much as its kind does.
@@ -28,6 +28,7 @@ HEARD = 0.4  # From this score on a message tells of a matter.
 SURELY = 3.0  # How surely it is a matter of its kind counts this much beside its importance.
 FITTED = Path(__file__).with_name("heard.npz")
 READ = 0.03  # The log odds that it is one, as it is read word by word, count so much beside how near it lies.
+FAR = 0.25  # What lies farther than this is not read word by word: by that alone it would hardly be one.
 BY_CHANCE = 0.08  # A sentence counts so much less, times the natural logarithm of how many there are.
 FAINT = 0.32  # From this score on it may be one, and matters as much less as it is unsure.
 
@@ -72,21 +73,25 @@ def matter(text: str) -> Matter:
     """The matter that a text comes nearest to, as a whole or in the sentence that tells most; ``NO_MATTER`` where nothing can be
     weighed. A sentence counts less the more there are: the gravest of many is grave by chance. What tells most is read word by
     word as well, with its neighbours, which tells apart what is said in like words: my friend died, my phone died."""
-    text = both_ends(text)
-    among = sentences(text)
+    text = plain(text)
     # How loudly it is told is no part of it.
-    parts = [one.strip(" \n\t.。!！~～…") or "-" for one in (both_ends(text, LONGEST), *among)]
-    scores = nearness.each(MATTERS, parts) if text.strip() else []
+    whole, among = both_ends(text, LONGEST).strip(" \n\t.。!！~～…"), sentences(text)
+    # A few sentences are embedded one by one, many at once, as what kind of saying they are asks for them.
+    groups = [among] if len(among) > MOST_READ else [(one,) for one in among]
+    scores = nearness.each(MATTERS, [whole], *groups) if whole else []
     if not scores:
         return NO_MATTER
     likely = [(max(of[kind] for kind in KINDS) - of[EVERYDAY] + 1) / 2 for of in scores]
     by_chance = BY_CHANCE * math.log(len(among) or 1)
     best = max(range(len(likely)), key=lambda at: likely[at] - by_chance * (at > 0))
-    around = "\n".join(among[max(0, best - 2) : best + 1]) if best else parts[0]
+    score = likely[best] - by_chance * (best > 0)
+    if score < FAR:
+        return Matter(max(KINDS, key=scores[best].__getitem__), score)
+    around = "\n".join(among[max(0, best - 2) : best + 1]) if best else whole
     network = Kinds.load(FITTED)
     read = dict(zip(network.kinds, network.chances(both_ends(around, LONGEST)).tolist(), strict=True))
     kind = max(KINDS, key=lambda name: scores[best][name] + 2 * READ * log_odds(read[name]))
-    return Matter(kind, likely[best] - by_chance * (best > 0) - READ * log_odds(read[EVERYDAY]))
+    return Matter(kind, score - READ * log_odds(read[EVERYDAY]))
 
 
 @dataclass(frozen=True)

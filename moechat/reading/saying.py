@@ -128,15 +128,16 @@ class Saying:
 
 def saying(text: str) -> Saying:
     """The kind of saying that a message is. Danger in one sentence is danger, whatever the others say."""
-    return _saying(_plain(text))
+    return _saying(plain(text))
 
 
 def weighed(text: str) -> Mapping[str, float]:
     """How near a message lies to each kind of saying; nothing where nothing can be weighed. Raises EmbeddingError."""
-    return nearness.near(SAYINGS, both_ends(_plain(text), LONGEST))
+    return nearness.near(SAYINGS, both_ends(plain(text), LONGEST))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """As a message is read: its first and its last part, with one kind of apostrophe."""
     return both_ends(text).replace("’", "'").strip()
 
 
@@ -174,11 +175,11 @@ def log_odds(chance: float) -> float:
     return math.log(max(chance, LEAST) / max(1 - chance, LEAST))
 
 
-def _nearest_danger(sentences: Sequence[str]) -> list[int]:
+def _nearest_danger(sentences: tuple[str, ...]) -> list[int]:
     """The places of the few sentences that lie nearer to danger than to all else."""
     if len(sentences) <= MOST_READ:
         return list(range(len(sentences)))
-    scores = nearness.each(SAYINGS, [both_ends(one, LONGEST) for one in sentences])
+    scores = nearness.each(SAYINGS, sentences)
     farther = [max(of[kind] for kind in of if kind not in HEARD) - max(of[kind] for kind in HEARD) for of in scores]
     return sorted(range(len(sentences)), key=farther.__getitem__)[:MOST_READ]
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from moechat import when
 from moechat.model import Event, Exchange
@@ -21,6 +22,7 @@ from moechat.when.names import has_han
 from moechat.when.span import undated
 from moechat.when.tense import forward_en, forward_zh
 
+Told = TypeVar("Told", Event, Clause)
 BY_WORDS = frozenset({"hearsay", "uncertain"})
 # Sayings of these kinds tell nothing as true.
 AS_IF = frozenset("quote suppose joke figure role question other record".split())
@@ -80,18 +82,17 @@ def weighty(
     The nearest event weighs as much as its kind, less where that is not sure; where there is no event, the clause that tells it
     most likely is one: in doubt where it only may be, and where it is another's or ``stating`` a fact and only likely a matter.
     What is in doubt by its words alone (they say, I guess) counts where it surely is one."""
-    clauses, about, language = reading.in_earnest, matter(exchange.user), reading.language
-    is_as_if = reading.saying.kind in AS_IF and reading.saying.is_sure
-    if not clauses and about.score >= LIKELY and not is_as_if:
-        clauses = tuple(clause for clause in reading.clauses if clause.mood in BY_WORDS)
-    if not clauses or about.score < FAINT:
+    clauses, least_score, language = reading.in_earnest, FAINT, reading.language
+    if not clauses and not (reading.saying.kind in AS_IF and reading.saying.is_sure):
+        clauses, least_score = tuple(clause for clause in reading.clauses if clause.mood in BY_WORDS), LIKELY
+    if not clauses or (about := matter(exchange.user)).score < least_score:
         return happenings, frozenset()
     least = round(KINDS[about.kind].importance * min(about.score / LIKELY, 1), 2)
     if happenings:
-        nearest = max(happenings, key=lambda event: matter(event.text).score)
+        nearest = _weightiest(happenings)
         weighed = replace(nearest, importance=max(nearest.importance, least))
         return tuple(weighed if event is nearest else event for event in happenings), frozenset()
-    telling = max(clauses, key=lambda clause: matter(clause.text).score)
+    telling = _weightiest(clauses)
     is_likely = about.score >= LIKELY or matter(telling.text).score >= IN_PART
     if not (is_likely or about.is_heard):
         return happenings, frozenset()
@@ -105,6 +106,11 @@ def weighty(
     event = _dated(event, next((span for span in spans if span.phrase and span.phrase in telling.text), None))
     is_sure = is_likely and not ((is_others or telling in stating) and about.score < STATED)
     return (event,), frozenset() if is_sure else frozenset((event,))
+
+
+def _weightiest(of: Sequence[Told]) -> Told:
+    """That which most likely tells of a matter; of one alone that is not asked."""
+    return max(of, key=lambda one: matter(one.text).score) if len(of) > 1 else of[0]
 
 
 def _happens(clause: Clause, span: Span | None, states_fact: bool, patterns: PatternTable, *, is_ahead: bool) -> bool:
