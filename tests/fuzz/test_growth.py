@@ -33,7 +33,7 @@ def test_twice_the_text_calls_no_more_than_about_twice_the_functions(readers: Ma
     for text in [*texts(30)][::6]:
         for name, read in readers.items():
             if name != "turn":
-                short, long = (calls(read, text.of(size)) for size in (8 * KB, 16 * KB))
+                short, long = (calls(read, text.of(size)) for size in (12 * KB, 24 * KB))
                 if long > max(MOST * short, FREE_CALLS):
                     much[name, text] = (short, long)
     assert much == {}
