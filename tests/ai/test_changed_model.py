@@ -128,8 +128,9 @@ def home_with(folder: Path, count: int) -> Home:
 
 
 def texts_of(path: Path) -> Counter[str]:
-    lines = path.read_text("utf-8").splitlines(keepends=True) if path.exists() else []
-    return Counter(json.loads(line) for line in lines if line.endswith("\n"))
+    """The texts of a report that may be cut anywhere, even within a character, as another process is writing it."""
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    return Counter(json.loads(line) for line in lines if line.endswith(b"\n"))
 
 
 def fill_and_talk(data: Path, config: Path, at: datetime, loads: bool, said: Path, report: Path, calls: int) -> None:
