@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from moechat.access.login import Language
 from moechat.house import House
@@ -195,6 +195,33 @@ def test_the_keyboard_alone_renames_finds_flips_and_goes_on(tmp_path: Path, brow
         page.keyboard.type("看海去")
         page.keyboard.press("Enter")
         expect(page.locator(".which-talk")).to_contain_text("看海去")
+
+
+LATE_NEWS = """const hear = EventSource.prototype.addEventListener;
+window.late = [];
+EventSource.prototype.addEventListener = function (name, use) {
+  hear.call(this, name, (event) => window.late.push(() => use(event)));
+};"""
+
+
+def test_news_of_the_branch_that_was_left_comes_too_late_to_take_the_focus(tmp_path: Path, browser: Browser) -> None:
+    with lived(tmp_path) as (_, url), tab(browser, url) as page:
+        page.context.add_init_script(LATE_NEWS)
+        page.reload()
+        asked: list[Route] = []
+        page.route("**/page/do/branch", lambda route: asked.append(route))
+        page.locator("#title [data-do=find]").click()
+        page.keyboard.type("坐船")
+        page.evaluate("late.length = 0")
+        with page.expect_request("**/page/do/branch"):
+            page.locator(".hit").click()
+        page.wait_for_function("late.length > 0")  # The branch as it is before the other is chosen.
+        asked[0].continue_()
+        there = page.locator("#said article", has_text="坐船")
+        expect(there).to_be_focused()
+        page.evaluate("late.forEach((tell) => tell())")
+        expect(there).to_be_focused()
+        expect(page.locator("#said")).not_to_contain_text("坐高铁")
 
 
 def test_bad_titles_are_told_in_a_line_and_cost_nothing(tmp_path: Path, browser: Browser) -> None:

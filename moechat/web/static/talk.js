@@ -464,6 +464,7 @@ document.addEventListener("moechat:frame", () => {
       const view = await ask("branch", { id, side: "end" });
       if (!view || view.bad) return;
       tell(state.labels.other_branch, false, []);
+      await window.moechat.open(); // News of the other branch that is still on its way would take this one off again.
     }
     await around(id);
   }
