@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from benchmarks.fit_frames import NO_MATTER
 from benchmarks.fit_network import Reader, learned
 from moechat.reading import frames, matter, network
-from moechat.reading.examples import ASKED, LOW
+from moechat.reading.examples import ASKED, ENDED, LOW, MASK, OVER
+from moechat.reading.frames import Frame
 from moechat.reading.nearness import Example, digest, examples
 from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, FITTED, LIMITS, MATTERS, SAYINGS, Kinds
 
@@ -31,6 +32,7 @@ CALM_STEP = 4  # Of these one in so many is taken.
 IN_DANGER = frozenset({DANGER, DANGER_OTHER})
 TONES = IN_DANGER | frozenset("hurt glad quarrel limit".split())  # An everyday message is none of these.
 NOT_OF = {EVERYDAY: TONES, CALM: IN_DANGER}
+MASKED_STEP = 4  # Of what frames tell as so, one in so many is an example of what is not over.
 MATTERLESS_STEP = 4  # Of sayings that tell of nothing that moves a life one in so many is an example of that.
 # Where somebody lives, works and the like moves no life as long as it stands; one in so many of them is an example of that.
 STANDING, STANDING_STEP = frozenset("age employer home job kin language name origin pet study trade".split()), 8
@@ -116,6 +118,21 @@ def fit_matters() -> None:
     taught(MATTERS, names, no_matter(MATTERLESS_STEP), {}).save(matter.FITTED)
 
 
+def with_masks(of: Sequence[Frame]) -> list[Example]:
+    """What frames state, each value masked in turn: as it is told that something is so."""
+    return [
+        Example(f"{one.text[: value.start]}{MASK}{one.text[value.end :]}".lower(), EVERYDAY)
+        for one in of
+        for value in one.values
+    ]
+
+
+def fit_ended() -> None:
+    so = with_masks(frames.examples())[::MASKED_STEP]
+    taught(ENDED, [EVERYDAY, OVER], so, {}).save(ENDED.with_suffix(".npz"))
+
+
 if __name__ == "__main__":
     fit_kinds()
     fit_matters()
+    fit_ended()

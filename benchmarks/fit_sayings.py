@@ -22,11 +22,10 @@ from scipy.special import expit
 
 from benchmarks.fit_asking import fit_asking
 from benchmarks.fit_frames import fit_frames
-from benchmarks.fit_kinds import fit_kinds, fit_matters, no_matter
+from benchmarks.fit_kinds import fit_ended, fit_kinds, fit_matters, no_matter
 from moechat.encoder.builtin import builtin
-from moechat.reading import bearing, frames, nearness
-from moechat.reading.examples import ABOUT, ASKED, EATING, ENDED, HER_DAY, LIFE, LOW, MASK, SAYING, WANTED
-from moechat.reading.frames import Frame
+from moechat.reading import bearing, nearness
+from moechat.reading.examples import ABOUT, ASKED, EATING, HER_DAY, LIFE, LOW, SAYING, WANTED
 from moechat.reading.nearness import LETTERS, SLOTS, Example, Nearness, Scores, along, digest, examples, kernel, letters
 from moechat.reading.saying import EVERYDAY, LIMITS, MATTERS, SAYINGS
 from moechat.when.names import tongue_of
@@ -35,7 +34,6 @@ AXES = 192
 RIDGE, POWER, LOW_RIDGE = 0.2, 0.75, 1.0
 FOLDS = 3
 RARE = 2  # A run of letters counts from this many examples on.
-MASKED_STEP = 8  # Of what frames tell as so, one in so many is an example of what is not over.
 FINDING_RIDGE = 0.5
 NO_MATTER_STEP = 2  # Of sayings that tell of nothing that moves a life every second is enough.
 NO_LIMIT_STEP = 3  # Of sayings that set no limit one in so many is an example of those.
@@ -146,15 +144,6 @@ def fit(folder: Path, floors: Mapping[str, float], beside: Sequence[Example] = (
     replace(near, numbers=numbers, examples=digest(examples(folder))).save(folder.with_suffix(".npz"))
 
 
-def with_masks(of: Sequence[Frame]) -> list[Example]:
-    """What frames state, each value masked in turn: as it is told that something is so."""
-    return [
-        Example(f"{one.text[: value.start]}{MASK}{one.text[value.end :]}".lower(), EVERYDAY)
-        for one in of
-        for value in one.values
-    ]
-
-
 def fit_findings() -> None:
     """What tells right findings from mistaken ones: both count alike, and the findings of a message are left out together."""
     tellings = bearing.examples()
@@ -197,10 +186,10 @@ if __name__ == "__main__":
     fit(ABOUT, {}, chatter[::ABOUT_STEP])
     spoken = [Example(one.text, "sets" if one.kind == "limit" else EVERYDAY) for one in examples(SAYINGS)]
     fit(LIMITS, {}, [one for at, one in enumerate(spoken) if one.kind != EVERYDAY or at % NO_LIMIT_STEP == 0])
-    fit(ENDED, {}, with_masks([one for one in frames.examples() if not one.is_message])[::MASKED_STEP])
     fit(EATING, {})
     asks_nothing = [Example(one.text, EVERYDAY) for one in examples(SAYINGS) if one.kind not in ASKS_FACTS]
     fit(WANTED, {}, asks_nothing[::WANTED_STEP])
+    fit_ended()
     fit_findings()
     fit_kinds()
     fit_matters()

@@ -187,6 +187,7 @@ def _event(clause: str, plan: Event, exchange: Exchange, status: EventStatus) ->
 _SELF = re.compile(r"我|俺|咱|阿拉|\b(?:i|i['’]?(?:m|ve|d|ll)|my|me|we|us|our)\b", re.IGNORECASE)
 _ENDS = {"work_lost": ("job", "employer"), "break_up": ("partner",)}
 """Which classes of facts a matter ends whose value the message does not name."""
+_MORTAL = frozenset({"pet", "partner", "friend"})
 NEAR_BEGINNING = 6  # What stands so near to the beginning of a clause is what that is about.
 LONGEST_QUOTE = 160
 
@@ -272,7 +273,14 @@ def _places(fact: Fact, sentence: str) -> Iterator[tuple[int, int]]:
 
 def _ends(fact: Fact, place: tuple[int, int], sentence: str, clauses: Sequence[Clause]) -> bool:
     own = sentence[slice(*place)]
-    return any(own in one.text and _is_of(fact, own, one) for one in clauses) and is_over(sentence, *place)
+    of = [one for one in clauses if own in one.text and _is_of(fact, own, one)]
+    return bool(of) and (is_over(sentence, *place) or any(_dies(fact, one) for one in of))
+
+
+def _dies(fact: Fact, clause: Clause) -> bool:
+    """Whether a clause that names a fact of somebody tells a death."""
+    of_life = matter(clause.text)
+    return not classes(fact.draft).isdisjoint(_MORTAL) and of_life.kind == "death" and of_life.is_heard
 
 
 def _is_of(fact: Fact, own: str, clause: Clause) -> bool:
