@@ -56,11 +56,11 @@ class FrameReader(Reader):
     def loss(self, batch: list[FrameRead]) -> Tensor:
         around, is_there = self.around(batch)
         scores = self.kinds(self.drop(around))[is_there]
-        truth, own = padded([one.kinds for one in batch])[is_there], padded([one.own for one in batch])[is_there]
+        own = padded([one.own for one in batch])[is_there]
         weights = torch.tensor([one.weight for one in batch])[:, None].expand_as(is_there)[is_there]
-        wrong: Tensor = (
-            nn.functional.cross_entropy(scores[:, :-1], truth, reduction="none") * weights
-        ).sum() / weights.sum()
+        chances = torch.log_softmax(scores[:, :-1], dim=1)
+        may = padded([one.may for one in batch])[is_there]
+        wrong: Tensor = (-torch.logsumexp(chances.masked_fill(~may, -torch.inf), dim=1) * weights).sum() / weights.sum()
         if (own >= 0).any():
             whose = nn.functional.binary_cross_entropy_with_logits(scores[own >= 0, -1], own[own >= 0])
             wrong = wrong + OWN_WEIGHT * whose
@@ -68,14 +68,15 @@ class FrameReader(Reader):
 
 
 class FrameRead:
-    """An example as the network takes it."""
+    """An example as the network takes it; ``may``: the kinds that each token may be of."""
 
     def __init__(self, of: Frame, kinds: Sequence[str]) -> None:
         row = network.tokens(of.text)
         self.states = torch.from_numpy(network.in_context(of.text).astype(np.float16))
         self.forms = torch.from_numpy(network.forms(of.text))
         spans = [next((one for one in of.values if one.start <= at.start < one.end), None) for at in row]
-        self.kinds = torch.tensor([kinds.index(one.kind) if one else 0 for one in spans])
+        unmarked = [kind == frames.NONE or (of.is_in_part and kind not in frames.CHANGES) for kind in kinds]
+        self.may = torch.tensor([[one.kind == kind for kind in kinds] if one else unmarked for one in spans])
         self.own = torch.tensor([one.own if one and of.is_message else -1.0 for one in spans])  # -1 where nobody says
         self.weight = MESSAGE_WEIGHT if of.is_message else 1.0
 
@@ -123,13 +124,13 @@ def at_once(of: Sequence[Frame], seed: int = 2) -> Iterator[Frame]:
     """Some messages with others of their language behind them, as one that tells much at once, no longer than is read at a
     time."""
     chance = np.random.default_rng(seed)
-    others: dict[tuple[bool, bool], list[Frame]] = {}
+    others: dict[tuple[bool, bool, bool], list[Frame]] = {}
     for one in of:
-        others.setdefault((has_han(one.text), is_plain(one)), []).append(one)
+        others.setdefault((has_han(one.text), is_plain(one), one.is_in_part), []).append(one)
     for first in of:
         if chance.random() >= (PLAIN_AT_ONCE if is_plain(first) else AT_ONCE):
             continue
-        like = others[is_han := has_han(first.text), is_plain(first)]
+        like = others[is_han := has_han(first.text), is_plain(first), first.is_in_part]
         text, values = first.text, list(first.values)
         for at in chance.integers(len(like), size=chance.integers(1, MOST_AT_ONCE)):
             between = str(chance.choice(["，", "。", "，", " "] if is_han else [". ", ", ", " and ", " "]))

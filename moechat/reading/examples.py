@@ -176,11 +176,11 @@ LONGEST = 160  # characters of a sentence that are read
 OVER_FLOOR = 0.2
 
 
-def is_over(sentence: str, start: int, end: int) -> bool:
-    """Whether what stands at ``start`` … ``end`` is told as over, by the words around it (``ended.npz``, read by ``network``);
-    False where nothing can be weighed."""
+def is_over(sentence: str, start: int, end: int, least: float = OVER_FLOOR) -> bool:
+    """Whether what stands at ``start`` … ``end`` is told as over, by the words around it (``ended.npz``, read by ``network``), at
+    ``least`` so likely; False where nothing can be weighed."""
     if not nearness.can_weigh():
         return False
     first, of = max(0, start - LONGEST // 2), Kinds.load(ENDED.with_suffix(".npz"))
     chances = of.chances(f"{sentence[first:start]}{MASK}{sentence[end : first + LONGEST]}")
-    return bool(chances[of.kinds.index(OVER)] >= OVER_FLOOR)
+    return bool(chances[of.kinds.index(OVER)] >= least)

@@ -4,8 +4,9 @@ does, by examples.
 The examples stand in ``frames/KIND.LANGUAGE.txt``, one a line, with what they state in brackets: "i'm [name mara], [age 34]". A
 line without brackets states nothing, though its words look like it. Those of ``heard.LANGUAGE.txt`` are whole messages, and a
 star behind a kind says that it is somebody else's: "my sister is [job* a vet]"; ``heard_plain`` has those of a first evening,
-``heard_before`` those of the tables and of the sets of tests/rules that were looked at. ``make sayings`` learns from them and
-writes ``frames.npz``, read by ``network``.
+``heard_before`` those of the tables and of the sets of tests/rules that were looked at, ``heard_change`` those in which something
+begins, changes or ends: there what is over stands without brackets, and so does what is not of the kinds ``CHANGES``.
+``make sayings`` learns from them and writes ``frames.npz``, read by ``network``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ from moechat.reading.network import Network, Token, tokens
 FOLDER, FITTED = (Path(__file__).with_name(name) for name in ("frames", "frames.npz"))
 MESSAGES = "heard"  # The files of this name hold whole messages.
 NONE = "none"
-LIKELY = 0.5  # From this chance on a word belongs to a value; beside one half of it is enough.
+IN_PART = "heard_change"  # In the files of this name only ``CHANGES`` stand in brackets.
+CHANGES = frozenset("home employer job trade school study like learns kname pname".split())
+LIKELY = 0.5  # From this chance on a word belongs to a value, if nothing else says so.
+POSSIBLE = 0.35  # From this chance on it may; beside one that does ``BESIDE`` is enough.
+BESIDE = 0.25
 PART = 0.05  # The rest of a Chinese word is taken along from this chance on.
 LONGEST = 300  # characters that are read at a time
 _SENTENCE_END = re.compile(r"[.!?。！？\n…;；]")
@@ -46,17 +51,19 @@ class Value:
 
 @dataclass(frozen=True)
 class Frame:
-    """An example, its brackets taken off. ``is_message``: it says of each value whose it is."""
+    """An example, its brackets taken off. ``is_message``: it says of each value whose it is. ``is_in_part``: it may state more,
+    but for ``CHANGES``."""
 
     text: str
     values: tuple[Value, ...]
     is_message: bool = False
+    is_in_part: bool = False
 
 
 def examples() -> list[Frame]:
     """All examples, in the order of the files' names."""
     return [
-        _frame(line.strip(), is_message=path.name.startswith(MESSAGES))
+        _frame(line.strip(), is_message=path.name.startswith(MESSAGES), is_in_part=path.name.startswith(IN_PART))
         for path in sorted(FOLDER.glob("*.txt"))
         for line in path.read_text("utf-8").splitlines()
         if line.strip() and not line.startswith("# ")
@@ -68,13 +75,13 @@ def digest(frames: Sequence[Frame]) -> str:
     return digest_of(map(repr, frames))
 
 
-def _frame(line: str, *, is_message: bool) -> Frame:
+def _frame(line: str, *, is_message: bool, is_in_part: bool) -> Frame:
     text, values, last = "", [], 0
     for mark in _MARKED.finditer(line):
         text += line[last : mark.start()]
         values.append(Value(mark[1], len(text), len(text) + len(mark[3]), own=float(not mark[2])))
         text, last = text + mark[3], mark.end()
-    return Frame(text + line[last:], tuple(values), is_message)
+    return Frame(text + line[last:], tuple(values), is_message, is_in_part)
 
 
 class Frames(Network):
@@ -118,13 +125,13 @@ def runs(row: Sequence[Token], names: Sequence[str], chances: Scores, own: Score
     kinds, likely = chances[:, 1:].argmax(axis=1) + 1, 1 - chances[:, 0]
     at = free = 0
     while at < len(row):
-        if likely[at] < LIKELY:
+        if likely[at] < POSSIBLE:
             at += 1
             continue
         first, last = at, at
-        while first > free and likely[first - 1] >= LIKELY / 2 and kinds[first - 1] == kinds[at]:
+        while first > free and likely[first - 1] >= BESIDE and kinds[first - 1] == kinds[at]:
             first -= 1
-        while last < len(row) - 1 and likely[last + 1] >= LIKELY / 2 and kinds[last + 1] == kinds[at]:
+        while last < len(row) - 1 and likely[last + 1] >= BESIDE and kinds[last + 1] == kinds[at]:
             last += 1
         score = float(chances[first : last + 1, kinds[at]].max())
         is_own = float(own[first : last + 1].mean())

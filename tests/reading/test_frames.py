@@ -30,6 +30,9 @@ def facts(text: str) -> set[tuple[str, str, str]]:
         ("搬到苏州第三年了", {("user", "住址", "苏州")}),
         ("我姐姐住在杭州", {("姐姐", "住址", "杭州")}),
         ("干了二十年焊工", {("user", "职业", "焊工")}),
+        ("no more Hartley & Moss for me, i'm with Corvane since monday", {("user", "employer", "Corvane")}),
+        ("从恒远物流出来了，现在在速达快运", {("user", "工作单位", "速达")}),
+        ("gave up fencing, i'm learning the oboe now", {("user", "learning", "the oboe")}),
     ],
 )  # fmt: skip
 def test_a_fact_is_heard_however_it_is_typed(text: str, stated: set[tuple[str, str, str]]) -> None:
@@ -43,6 +46,7 @@ def test_a_fact_is_heard_however_it_is_typed(text: str, stated: set[tuple[str, s
         "if i lived in leeds i'd cycle", "do you live in leeds?", "call me later", "i'm 90% sure",
         "the lad next door is a welder", "my phone is 7", "stuck in frankfurt, send snacks",
         "爱因斯坦的生日是3月14", "我是夜猫子", "要是我住杭州就好了", "气温34", "我被公司裁员了", "叫我起床", "我该当护士还是老师",
+        "I left Penlan Road on Tuesday, can't find the kettle", "yeah keto is finished, had a bagel and saw god",
     ],
 )  # fmt: skip
 def test_words_that_only_look_like_a_fact_state_none(text: str) -> None:
