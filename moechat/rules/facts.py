@@ -21,12 +21,12 @@ from moechat.rules.table import Language, PatternTable, table
 from moechat.rules.values import OWN, Speech, age_of, day_of
 from moechat.when.names import has_han
 
-# A value that is less likely is not kept, nor one of what a body has or does not take; where a clause asks, wishes or looks back,
-# none that is not sure.
+# A value that is less likely is not kept, but for those weighed by ``PLAIN``, nor one of what a body has or does not take; where
+# a clause asks, wishes or looks back, none that is not sure.
 LIKELY, OF_BODY, DOUBTED = 0.5, 0.7, 0.97
 # In a story a number is no age and a place no home: half the log odds of a value, four times how likely its sentence tells
-# plainly of whom it is, and one where the clause says who that is, must add up to so much. Weighed on 427 values of single
-# sayings and of six people's months of talk; docs/memory.md.
+# plainly of whom it is, and one where the clause says who that is, must add up to so much. Weighed on 427 values of many
+# people's sayings, long ones among them.
 PLAIN = 2.0
 SUREST = 0.995
 LIKED = 0.65  # So likely is a taste or a language, which stories do not look like.
