@@ -242,12 +242,14 @@ def test_bad_titles_are_told_in_a_line_and_cost_nothing(tmp_path: Path, browser:
         assert [one.title for one in house.agent().store.tree.talks.values()] == ["", "看 海去"]
 
 
+@SLOW  # Beside other browsers the other tab is now and then told nothing; why is not known yet.
 def test_a_talk_that_another_tab_deletes_is_told_and_comes_back_with_a_word(tmp_path: Path, browser: Browser) -> None:
     with lived(tmp_path) as (house, url), tab(browser, url) as page:
         page.locator("#talks .talk-name", has_text="青岛").click()
         expect(page.locator("#said .side.user .bubble").first).to_have_text("下个月想去青岛看海")
         other = open_tab(page.context.new_page(), url)
         other.locator("#talks .talk-name", has_text="青岛").click()
+        expect(other.locator("#said .side.user .bubble").first).to_have_text("下个月想去青岛看海")
         other.locator("#box").fill("还没说完的话")
         page.bring_to_front()
         page.locator("#title [data-do=one-talk]").click()
