@@ -279,8 +279,10 @@ def _ends(fact: Fact, place: tuple[int, int], sentence: str, clauses: Sequence[C
 
 def _dies(fact: Fact, clause: Clause) -> bool:
     """Whether a clause that names a fact of somebody tells a death."""
+    if classes(fact.draft).isdisjoint(_MORTAL):
+        return False
     of_life = matter(clause.text)
-    return not classes(fact.draft).isdisjoint(_MORTAL) and of_life.kind == "death" and of_life.is_heard
+    return of_life.kind == "death" and of_life.is_heard
 
 
 def _is_of(fact: Fact, own: str, clause: Clause) -> bool:
