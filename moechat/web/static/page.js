@@ -139,6 +139,7 @@ window.moechat = (() => {
     clearTimeout(retry);
     const view = await ask("open");
     if (!view) return;
+    if (!view.place) return away(); // It answered that it cannot answer: asked again, as if it were not there.
     show(view);
     if (!view.shut) listen();
   }
