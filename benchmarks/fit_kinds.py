@@ -21,6 +21,7 @@ from moechat.reading.examples import ASKED, ENDED, LOW, MASK, OVER
 from moechat.reading.frames import Frame
 from moechat.reading.nearness import Example, digest, examples
 from moechat.reading.saying import DANGER, DANGER_OTHER, EVERYDAY, FITTED, LIMITS, MATTERS, SAYINGS, Kinds
+from moechat.when.names import has_han
 
 NARROW, FORM, HIDDEN, LOOKS = 128, 24, 96, 4
 SEEDS = (3, 5)  # of the networks whose chances are averaged
@@ -33,6 +34,10 @@ IN_DANGER = frozenset({DANGER, DANGER_OTHER})
 TONES = IN_DANGER | frozenset("hurt glad quarrel limit".split())  # An everyday message is none of these.
 NOT_OF = {EVERYDAY: TONES, CALM: IN_DANGER}
 MASKED_STEP = 4  # Of what frames tell as so, one in so many is an example of what is not over.
+# So many of the examples of what is over, or not, stand beside a saying of these kinds, of so many characters at most; before it,
+# most of them.
+IN_COMPANY, BEHIND = 0.5, 0.7
+COMPANY, SHORT = frozenset("everyday hurt quarrel glad day".split()), {True: 12, False: 40}
 MATTERLESS_STEP = 4  # Of sayings that tell of nothing that moves a life one in so many is an example of that.
 # Where somebody lives, works and the like moves no life as long as it stands; one in so many of them is an example of that.
 STANDING, STANDING_STEP = frozenset("age employer home job kin language name origin pet study trade".split()), 8
@@ -127,9 +132,26 @@ def with_masks(of: Sequence[Frame]) -> list[Example]:
     ]
 
 
+def in_company(of: Sequence[Example], seed: int = 4) -> Iterator[Example]:
+    """Some of them with a short saying of their language before or behind, which says why, or tells of something else."""
+    chance = np.random.default_rng(seed)
+    short: dict[bool, list[str]] = {False: [], True: []}
+    for one in examples(SAYINGS):
+        is_han = has_han(one.text)
+        if one.kind in COMPANY and len(one.text) <= SHORT[is_han]:
+            short[is_han].append(one.text.lower())
+    for one in of:
+        if chance.random() < IN_COMPANY:
+            is_han = has_han(one.text)
+            other = str(chance.choice(short[is_han]))
+            between = str(chance.choice(["，", "。", " "] if is_han else [", ", ". ", " "]))
+            parts = (one.text, other) if chance.random() < BEHIND else (other, one.text)
+            yield Example(between.join(parts), one.kind)
+
+
 def fit_ended() -> None:
     so = with_masks(frames.examples())[::MASKED_STEP]
-    taught(ENDED, [EVERYDAY, OVER], so, {}).save(ENDED.with_suffix(".npz"))
+    taught(ENDED, [EVERYDAY, OVER], [*so, *in_company(examples(ENDED))], {}).save(ENDED.with_suffix(".npz"))
 
 
 if __name__ == "__main__":
