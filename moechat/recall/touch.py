@@ -151,7 +151,8 @@ def _hit(fact: Fact, recipe: str) -> Hit:
 
 MOST_PARTS = 4
 MOST_READ = 500  # A longer message tells more than it asks.
-MOST_OWN = 3  # A message with more words of a matter than this says itself what it is about.
+MOST_OWN = 1  # A message with more words of a matter than this says itself what it is about.
+MOST_SHARED = 3  # A part with more of them does, though it points back: what it points to stands in the part before it.
 MOST_BORROWED = 4
 SHORT = {"zh": 8, "en": 5}  # A question of no more characters, or words, leaves its subject out.
 
@@ -185,7 +186,7 @@ def parts(text: str) -> list[str]:
     pieces = [piece for part in pieces if re.search(r"\w", piece := part.strip(" ,，。."))]
     if not 2 <= len(pieces) <= MOST_PARTS or any(map(_FORMS["tells_on"].search, pieces)):
         return []
-    stands = (len(_matter(piece)) > (MOST_OWN if _points_back(piece) else 0) for piece in pieces)
+    stands = (len(_matter(piece)) > (MOST_SHARED if _points_back(piece) else 0) for piece in pieces)
     return pieces if all(map(asks_by_form, pieces)) and all(stands) else []
 
 

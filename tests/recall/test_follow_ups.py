@@ -47,6 +47,7 @@ def test_a_follow_up_finds_what_the_reply_before_it_named(
     [
         "嗯嗯", "哈哈", "今天天气怎么样", "500号面条呢", "你吃饭了吗", "我周末去了动物园看熊猫", "thanks!",
         "how are you?", "I'm hungry", "我弟家那只叫什么名字", "What is Tim allergic to",
+        "that time with mo and gumbo, where was it", "The walk with Dave and a hare, what was it called",
     ],
 )  # fmt: skip
 def test_what_stands_by_itself_borrows_nothing(text: str) -> None:
