@@ -43,7 +43,8 @@ class Reader(nn.Module):
         if self.training:
             seen = (torch.rand(*of_forms.shape[:2], 1, 1) >= UNSEEN).expand(-1, -1, 2, 1)
             of_forms = of_forms * torch.cat([seen, torch.ones_like(seen)], dim=2)
-        row = torch.cat([torch.tanh(self.projection(self.drop(states))), of_forms.sum(dim=2)], dim=-1)
+        kept = self.drop(torch.ones(len(read), 1, STATE))  # the same for all words of a text
+        row = torch.cat([torch.tanh(self.projection(states * kept)), of_forms.sum(dim=2)], dim=-1)
         packed = nn.utils.rnn.pack_padded_sequence(row, lengths, batch_first=True, enforce_sorted=False)
         around, _ = nn.utils.rnn.pad_packed_sequence(self.gates(packed)[0], batch_first=True)
         return around, torch.arange(around.shape[1])[None] < lengths[:, None]

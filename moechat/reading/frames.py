@@ -5,7 +5,8 @@ The examples stand in ``frames/KIND.LANGUAGE.txt``, one a line, with what they s
 line without brackets states nothing, though its words look like it. Those of ``heard.LANGUAGE.txt`` are whole messages, and a
 star behind a kind says that it is somebody else's: "my sister is [job* a vet]"; ``heard_plain`` has those of a first evening,
 ``heard_before`` those of the tables and of the sets of tests/rules that were looked at, ``heard_change`` those in which something
-begins, changes or ends: there what is over stands without brackets, and so does what is not of the kinds ``CHANGES``.
+begins, changes or ends: there what is over stands without brackets, and so does what is not of the kinds ``CHANGES``;
+``heard_said`` is of everyday talk, most of which states nothing, and into which facts slip.
 ``make sayings`` learns from them and writes ``frames.npz``, read by ``network``.
 """
 

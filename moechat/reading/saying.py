@@ -93,12 +93,10 @@ def chances(text: str) -> Mapping[str, float]:
     return dict(zip(of.kinds, both.tolist(), strict=True))
 
 
-def told_of(text: str, *, also: str = "") -> tuple[float, float]:
-    """How likely a sentence tells plainly of the user, a first time or anew, or is of the kind that may say so ``also``; and how
-    likely it tells of somebody else."""
+def of_another(text: str) -> float:
+    """How likely a sentence tells of somebody else."""
     likely = chances(text.strip())
-    own = sum(likely.get(kind, 0.0) for kind in ("self", "takeback", also))
-    return own, likely.get("other", 0.0) + likely.get(DANGER_OTHER, 0.0)
+    return likely.get("other", 0.0) + likely.get(DANGER_OTHER, 0.0)
 
 
 @dataclass(frozen=True)

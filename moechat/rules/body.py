@@ -17,7 +17,7 @@ from statistics import fmean
 from moechat.model import FactDraft
 from moechat.reading import examples, frames
 from moechat.reading.examples import FOOD, STATE
-from moechat.reading.saying import told_of
+from moechat.reading.saying import of_another
 from moechat.rules import foods
 from moechat.rules.clause import Clause, letters_of
 from moechat.rules.values import OWN, Speech
@@ -48,7 +48,7 @@ def not_taken(text: str, clauses: Sequence[Clause], message: Speech) -> Iterator
     """Each thing that the user's body does not take or that rules some out, with the clause that says it."""
     for part in parts_of(text) if clauses else ():
         clause = next((one for one in clauses if letters_of(part.head) in letters_of(one.text)), clauses[0])
-        if part.own < APART or clause.mood in ("question", "role", "joke") or told_of(part.head)[1] >= TOLD_OF_ANOTHER:
+        if part.own < APART or clause.mood in ("question", "role", "joke") or of_another(part.head) >= TOLD_OF_ANOTHER:
             continue
         states = {} if clause.mood == "hypothetical" else foods.states(part.head)
         cannot = "allergic" if message.patterns["allergic"].search(part.head) else "cannot"

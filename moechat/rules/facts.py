@@ -14,36 +14,27 @@ from moechat.reading import frames
 from moechat.reading.examples import is_over
 from moechat.reading.frames import Value
 from moechat.reading.matter import matter
-from moechat.reading.saying import log_odds, mark, told_of
+from moechat.reading.saying import mark
 from moechat.rules import body, foods
 from moechat.rules.clause import OTHER, SENTENCE, UNKNOWN, USER, Clause, letters_of
 from moechat.rules.table import Language, PatternTable, table
 from moechat.rules.values import OWN, Speech, age_of, day_of
 from moechat.when.names import has_han
 
-# A value that is less likely is not kept, but for those weighed by ``PLAIN``, nor one of what a body has or does not take; where
-# a clause asks, wishes or looks back, none that is not sure.
-LIKELY, OF_BODY, DOUBTED = 0.5, 0.7, 0.97
-# In a story a number is no age and a place no home: half the log odds of a value, four times how likely its sentence tells
-# plainly of whom it is, and one where the clause says who that is, must add up to so much. Weighed on 427 values of many
-# people's sayings, long ones among them.
-PLAIN = 2.0
-SUREST = 0.995
-LIKED = 0.65  # So likely is a taste or a language, which stories do not look like.
+# A value that is less likely is not kept; where its clause asks, wishes or looks back, none that is not so sure.
+LIKELY, DOUBTED = 0.55, 0.97
 # So sure is a name that no word like "called" leads to, and that of an animal by no word for one.
 NAMED, SURE_NAME = 0.85, 0.95
-SURE_DAY = 0.95  # So sure is a birthday where birth is not spoken of.
 SURELY_OVER = 0.9  # So surely told as over, a value is not so.
 SURELY_OWN = 0.97  # So sure, what a body has is the user's though the clause tells of a thing (it's the thyroid).
 _BODY, _FAMILY = ("allergy", "过敏"), ("family", "家人")
 _CARE = (*_BODY, "health", "健康")
 _NAMES, _PROPER = ("kname", "pname"), ("name", "kname", "pname", "home", "origin", "employer", "school")
 _WORK = ("job", "employer", "school")
-_TASTES = ("like", "dislike", "language", "learns")
-_WEIGHED = ("age", "home", "origin", "job", "trade", "employer", "study", "school", "status", "diet")  # by ``PLAIN``
 _LISTED = ("like", "dislike", "cannot", "language")
 _OF_BODY = ("cannot", "ill", "illadj")
 _COUNTED = ("kin", "pet")
+_ENDING = frames.CHANGES | {"diet"}
 _EATING = {"dislike": "avoids", "diet": "rules_out"}  # what these are where somebody does not eat or drink it
 _JOINT = re.compile(r"(?<=\w), (?:and )?|(?<=\w) and (?=\w)|、|(?<=[一-龥]{2})[和跟与](?=[一-龥]{2})")
 _BREAK = re.compile(r"[.!?,;。！？，；\n]")
@@ -173,21 +164,17 @@ def _each(value: Value, words: str) -> Iterator[Value]:
 
 def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDraft | None:
     kind, patterns = value.kind, message.patterns
-    least = OF_BODY if kind in _OF_BODY else frames.POSSIBLE if kind in _WEIGHED else LIKELY
-    if value.score < (least if clause.mood == "said" else DOUBTED) or clause.mood in ("joke", "role"):
+    if value.score < (LIKELY if clause.mood == "said" else DOUBTED) or clause.mood in ("joke", "role"):
         return None
-    is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
-    is_told_of_another = (
-        is_persons or kind in _NAMES or (kind in _OF_BODY and clause.whose == OTHER and value.own < SURELY_OWN)
-    )
-    whose = USER if value.own >= OWN and not is_told_of_another else clause.owner
     if kind in _NAMES and (clause.denies or _is_of_dead(clause)):
         return None
     sentence = next(one for one in SENTENCE.finditer(words) if one.end() > value.start)
-    if not _is_plain(value, words, sentence[0], clause, message):
-        return None
+    # What a body has is told of a thing, too (it's the thyroid).
+    of_body = kind in _OF_BODY and clause.whose == OTHER and value.own < SURELY_OWN
+    is_users = value.own >= OWN and clause.whose in (USER, OTHER, UNKNOWN) and kind not in _NAMES and not of_body
+    whose = USER if is_users else clause.owner
     first = sentence.start()
-    if kind in frames.CHANGES and is_over(sentence[0], value.start - first, value.end - first, SURELY_OVER):
+    if kind in _ENDING and is_over(sentence[0], value.start - first, value.end - first, SURELY_OVER):
         return None
     text = _form(value, words, message, whose)
     if kind in _NAMES or (kind == "name" and whose not in (USER, OTHER, UNKNOWN)):
@@ -206,24 +193,6 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
     return message.fact(
         "allergic" if kind == "cannot" and patterns["allergic"].search(clause.text) else kind, text, whose
     )
-
-
-def _is_plain(value: Value, words: str, sentence: str, clause: Clause, message: Speech) -> bool:
-    """Whether a value is told as a fact, and not in a story; of kin and of names their neighbours say that. What a body has is
-    told in any sentence but one of somebody else, and a birthday where birth is spoken of or it is sure to be one."""
-    is_animal = value.kind == "pet" and message.patterns["ends_in_pet"].search(words, value.start, value.end)
-    if value.kind in _NAMES or value.kind == "kin" or is_animal:
-        return True
-    if value.kind in _TASTES:
-        return value.score >= LIKED or clause.whose == USER
-    if value.kind == "birthday":
-        return value.score >= SURE_DAY or message.patterns["of_birth"].search(sentence) is not None
-    own, of_other = told_of(sentence, also="greeting" if value.kind == "name" else "")
-    if value.kind in _OF_BODY:
-        return clause.whose != UNKNOWN or of_other < LIKELY
-    is_persons = clause.whose not in (USER, OTHER, UNKNOWN)
-    plain = log_odds(min(value.score, SUREST)) / 2 + 4 * (own + of_other * is_persons)
-    return plain + (clause.whose == USER or is_persons) >= PLAIN
 
 
 def _is_of_dead(clause: Clause) -> bool:

@@ -30,8 +30,8 @@ def facts(text: str) -> set[tuple[str, str, str]]:
         ("搬到苏州第三年了", {("user", "住址", "苏州")}),
         ("我姐姐住在杭州", {("姐姐", "住址", "杭州")}),
         ("干了二十年焊工", {("user", "职业", "焊工")}),
-        ("no more Hartley & Moss for me, i'm with Corvane since monday", {("user", "employer", "Corvane")}),
-        ("从恒远物流出来了，现在在速达快运", {("user", "工作单位", "速达")}),
+        ("left Hartley for good, i work at Corvane since monday", {("user", "employer", "Corvane")}),
+        ("从恒远物流出来了，现在在速达快运", {("user", "工作单位", "速达快运")}),
         ("gave up fencing, i'm learning the oboe now", {("user", "learning", "the oboe")}),
     ],
 )  # fmt: skip

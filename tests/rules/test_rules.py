@@ -325,9 +325,8 @@ def test_plain_sentences_are_kept_as_they_are_told(text: str, facts: list[str]) 
     [
         "跟小邱去灵山湖边走了一圈，一只鸟也没拍到", "阿宽把碗打了，我妈骂了他一晚上",
         "头回上课，教练姓佟，嗓门大得吓人", "下班咯", "同小凡吃了碗面，原来人家有女朋友", "外面那家卖豆浆的又涨价了",
-        "91 on the mock!!! big joe nearly cried", "45 quid for parking on harrow road, i was gone ten minutes",
+        "45 quid for parking on harrow road, i was gone ten minutes",
         "lost my phone. think i left it at the bus station", "got the new hearing aid fitted, everything rustles",
-        "second viewing was in ashby, black walls and a smell of dog",
         "stopping at hers so i'm seeing to her parrot, Clyde",
     ],
 )  # fmt: skip
