@@ -168,13 +168,11 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
         return None
     if kind in _NAMES and (clause.denies or _is_of_dead(clause)):
         return None
-    sentence = next(one for one in SENTENCE.finditer(words) if one.end() > value.start)
     # What a body has is told of a thing, too (it's the thyroid).
     of_body = kind in _OF_BODY and clause.whose == OTHER and value.own < SURELY_OWN
     is_users = value.own >= OWN and clause.whose in (USER, OTHER, UNKNOWN) and kind not in _NAMES and not of_body
     whose = USER if is_users else clause.owner
-    first = sentence.start()
-    if kind in _ENDING and is_over(sentence[0], value.start - first, value.end - first, SURELY_OVER):
+    if kind in _ENDING and _is_told_over(value, words):
         return None
     text = _form(value, words, message, whose)
     if kind in _NAMES or (kind == "name" and whose not in (USER, OTHER, UNKNOWN)):
@@ -193,6 +191,12 @@ def _draft(value: Value, words: str, clause: Clause, message: Speech) -> FactDra
     return message.fact(
         "allergic" if kind == "cannot" and patterns["allergic"].search(clause.text) else kind, text, whose
     )
+
+
+def _is_told_over(value: Value, words: str) -> bool:
+    """Whether the sentence of a value surely tells it as over."""
+    sentence = next(one for one in SENTENCE.finditer(words) if one.end() > value.start)
+    return is_over(sentence[0], value.start - sentence.start(), value.end - sentence.start(), SURELY_OVER)
 
 
 def _is_of_dead(clause: Clause) -> bool:
